@@ -1,0 +1,1 @@
+"""Figures as pure functions: numbers in, small frozen results out. Knows no Django."""

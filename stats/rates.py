@@ -1,0 +1,114 @@
+"""Rates over clustered items: interval and bounds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+from scipy.special import ndtri, stdtrit
+
+from stats.estimates import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSums:
+    """What a rate's interval needs of its clusters, as a database can sum it.
+
+    With n_c items and y_c hits in cluster c: `m` clusters with at least one item, `n` = sum n_c,
+    `y` = sum y_c, `nn` = sum n_c^2, `ny` = sum n_c y_c, `yy` = sum y_c^2. Hits may be fractions
+    (an item's share of repeats).
+    """
+
+    m: int
+    n: int
+    y: float
+    nn: int
+    ny: float
+    yy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The lowest and highest a rate can be, fractions of 1; None when there are no items."""
+
+    lowest: float | None
+    highest: float | None
+
+
+def sums_of(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
+    """Sum (items, hits) pairs, one a cluster. Clusters without items do not count.
+
+    Raises ValueError unless 0 <= hits <= items in every pair.
+    """
+    m = n = nn = 0
+    y: float = 0
+    ny: float = 0
+    yy: float = 0
+    for items, hits in clusters:
+        if not 0 <= hits <= items:
+            raise ValueError(f"a cluster of {items} items cannot have {hits} hits")
+        m += items > 0
+        n, nn = n + items, nn + items * items
+        y, ny, yy = y + hits, ny + items * hits, yy + hits * hits
+    return ClusterSums(m, n, y, nn, ny, yy)
+
+
+def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
+    """Rate y / n with a two-sided interval that knows items of one cluster are alike.
+
+    Wilson's interval (1927) on n / design effect items with Student's quantile of m - 1 degrees
+    of freedom; with one item in every cluster it is Wilson's plain interval. Without items there
+    is no value, with one cluster no interval; `reason` says so. Always within [0, 1].
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+    if sums.n == 0:
+        return Estimate(None, None, None, 0, "no items")
+    rate = sums.y / sums.n
+    if sums.m == 1:
+        return Estimate(rate, None, None, sums.n, "one cluster")
+    low, high = _wilson(rate, sums.n / design_effect(sums), _quantile(sums, level))
+    return Estimate(rate, low, high, sums.n)
+
+
+def design_effect(sums: ClusterSums) -> float:
+    """How many times the rate's variance exceeds that of independent items, at least 1.
+
+    Linearised variance of a ratio of cluster totals over p (1 - p) / n. Where p is 0 or 1 nothing
+    shows how alike items are and the worst case n / m is taken. Needs two clusters or more.
+    """
+    m, n, y = sums.m, sums.n, sums.y
+    if m == n:
+        return 1.0
+    if y in (0, n):
+        return n / m
+    # n^2 times the residual sum of squares: whole hits stay whole, so nothing cancels away.
+    residual = sums.yy * n * n - 2 * y * n * sums.ny + y * y * sums.nn
+    return max(1.0, m / (m - 1) * residual / n / (y * (n - y)))
+
+
+def bounds(undetected: int, missing: int, total: int) -> Bounds:
+    """What the undetected rate could be had all missing outcomes gone one way or the other.
+
+    `total` counts all items, the missing ones included. Raises ValueError on counts that do not
+    fit into each other.
+    """
+    if undetected < 0 or missing < 0 or undetected + missing > total:
+        raise ValueError(f"{undetected} undetected and {missing} missing do not fit in {total}")
+    if total == 0:
+        return Bounds(None, None)
+    return Bounds(undetected / total, (undetected + missing) / total)
+
+
+def _quantile(sums: ClusterSums, level: float) -> float:
+    upper = (1 + level) / 2
+    return float(ndtri(upper) if sums.m == sums.n else stdtrit(sums.m - 1, upper))
+
+
+def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
+    shrink = 1 + z * z / n
+    centre = (rate + z * z / (2 * n)) / shrink
+    half = z / shrink * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    return (
+        0.0 if rate == 0 else max(0.0, centre - half),
+        1.0 if rate == 1 else min(1.0, centre + half),
+    )

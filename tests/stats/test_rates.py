@@ -1,0 +1,142 @@
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from stats.rates import Bounds, ClusterSums, bounds, clustered_wilson, design_effect, sums_of
+
+clusters = st.lists(
+    st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+    min_size=2,
+    max_size=40,
+)
+
+
+def wilson_by_roots(p, n, z):
+    """The p0 for which |p - p0| = z sqrt(p0 (1 - p0) / n): roots of a quadratic in p0."""
+    a, b, c = 1 + z * z / n, -(2 * p + z * z / n), p * p
+    root = math.sqrt(max(0.0, b * b - 4 * a * c))
+    return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+def test_sums_of_three_clusters():
+    assert sums_of([(4, 1), (2, 2), (3, 0)]) == ClusterSums(3, 9, 3, 16 + 4 + 9, 4 + 4, 1 + 4)
+
+
+def test_clusters_without_items_do_not_count():
+    assert sums_of([(4, 1), (0, 0), (2, 2)]) == sums_of([(4, 1), (2, 2)])
+
+
+@pytest.mark.parametrize("cluster", [(2, 3), (2, -1), (-1, 0)])
+def test_impossible_clusters_are_refused(cluster):
+    with pytest.raises(ValueError, match="cluster"):
+        sums_of([cluster])
+
+
+def test_single_items_give_the_plain_wilson_interval():
+    # 10 items, 3 hits, z = 1.959964: z^2 = 3.841459, shrink = 1.3841459,
+    # centre = (0.3 + 0.19207295) / 1.3841459 = 0.355506,
+    # half = 1.959964 / 1.3841459 x sqrt(0.021 + 0.009603647) = 0.247715.
+    got = clustered_wilson(sums_of([(1, 1)] * 3 + [(1, 0)] * 7))
+    assert (got.value, got.n, got.reason) == (0.3, 10, "")
+    assert got.low == pytest.approx(0.107791, abs=1e-6)
+    assert got.high == pytest.approx(0.603222, abs=1e-6)
+
+
+@given(st.integers(2, 400), st.data())
+def test_plain_wilson_equals_scipy(n, data):
+    hits = data.draw(st.integers(0, n))
+    oracle = scipy_stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
+    got = clustered_wilson(sums_of([(1, 1)] * hits + [(1, 0)] * (n - hits)), level=0.9)
+    assert (got.low, got.high) == pytest.approx((oracle.low, oracle.high), abs=1e-12)
+
+
+def test_design_effect_of_three_clusters_by_hand():
+    # p = 3/9; residuals 1 - 4/3, 2 - 2/3, 0 - 1 = -1/3, 4/3, -1: squares sum to 26/9.
+    # v = 3/2 x 26/9 / 81 = 13/243; v n / (p q) = 13/27 / (2/9) = 13/6.
+    assert design_effect(sums_of([(4, 1), (2, 2), (3, 0)])) == pytest.approx(13 / 6)
+
+
+def test_clusters_of_unlike_items_have_a_wider_interval_by_hand():
+    # As above: 9 / (13/6) = 54/13 effective items; Student's quantile of 2 degrees of freedom has
+    # the closed form (2q - 1) / sqrt(2 q (1 - q)), 4.302653 at q = 0.975.
+    z = 0.95 / math.sqrt(2 * 0.975 * 0.025)
+    got = clustered_wilson(sums_of([(4, 1), (2, 2), (3, 0)]))
+    assert got.value == pytest.approx(1 / 3)
+    assert (got.low, got.high) == pytest.approx(wilson_by_roots(1 / 3, 54 / 13, z), abs=1e-12)
+
+
+def test_twin_items_count_as_one():
+    # All pairs agree: residuals +-1, v = 10/9 x 10 / 400 = 1/36, v n / (p q) = 20/36 x 4 = 20/9.
+    got = clustered_wilson(sums_of([(2, 2)] * 5 + [(2, 0)] * 5))
+    z = scipy_stats.t.ppf(0.975, 9)
+    assert (got.low, got.high) == pytest.approx(wilson_by_roots(0.5, 9, z), abs=1e-12)
+
+
+@pytest.mark.parametrize("hits, rate", [(0, 0.0), (3, 1.0)])
+def test_without_variation_the_clusters_are_the_items(hits, rate):
+    # Design effect n/m = 3, so 4 effective items, and Wilson at the edge is z^2 / (n + z^2) wide.
+    got = clustered_wilson(sums_of([(3, hits)] * 4))
+    z = scipy_stats.t.ppf(0.975, 3)
+    width = z * z / (4 + z * z)
+    assert got.value == rate
+    assert (got.low, got.high) == pytest.approx((max(0, rate - width), min(1, rate + width)))
+
+
+def test_balanced_clusters_never_count_for_more_than_their_items():
+    assert design_effect(sums_of([(2, 1)] * 10)) == 1.0
+
+
+def test_one_cluster_has_a_rate_but_no_interval():
+    got = clustered_wilson(sums_of([(5, 2)]))
+    assert (got.value, got.low, got.high, got.reason) == (0.4, None, None, "one cluster")
+
+
+def test_no_items_have_no_rate():
+    got = clustered_wilson(sums_of([]))
+    assert (got.value, got.low, got.high, got.n, got.reason) == (None, None, None, 0, "no items")
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_a_level_is_a_fraction(level):
+    with pytest.raises(ValueError, match="level"):
+        clustered_wilson(sums_of([(1, 0), (1, 1)]), level)
+
+
+@given(clusters)
+def test_the_interval_holds_the_rate_and_stays_within_bounds(pairs):
+    got = clustered_wilson(sums_of(pairs))
+    assert 0 <= got.low <= got.value <= got.high <= 1
+
+
+@given(clusters)
+def test_hits_and_misses_mirror_each_other(pairs):
+    hits = clustered_wilson(sums_of(pairs))
+    misses = clustered_wilson(sums_of([(n, n - y) for n, y in pairs]))
+    assert (misses.low, misses.high) == pytest.approx((1 - hits.high, 1 - hits.low), abs=1e-9)
+
+
+@given(clusters)
+def test_the_five_sums_hold_the_variance_of_the_residuals(pairs):
+    m, n, y = len(pairs), sum(p[0] for p in pairs), sum(p[1] for p in pairs)
+    assume(0 < y < n)
+    p = y / n
+    variance = m / (m - 1) * sum((hits - p * items) ** 2 for items, hits in pairs) / n**2
+    expected = max(1, variance * n / (p * (1 - p)))
+    assert design_effect(sums_of(pairs)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_bounds_take_all_missing_either_way():
+    assert bounds(undetected=3, missing=2, total=10) == Bounds(0.3, 0.5)
+
+
+def test_bounds_of_nothing_are_undefined():
+    assert bounds(0, 0, 0) == Bounds(None, None)
+
+
+@pytest.mark.parametrize("counts", [(6, 5, 10), (-1, 0, 10), (0, -1, 10)])
+def test_bounds_refuse_counts_that_do_not_fit(counts):
+    with pytest.raises(ValueError, match="fit"):
+        bounds(*counts)

@@ -1,0 +1,195 @@
+"""Categories and their abilities, as `taxonomy.toml` declares them."""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+FILE = Path(__file__).with_suffix(".toml")
+EFFECTS = ("penalty", "none")
+
+
+class TaxonomyError(ValueError):
+    """A taxonomy that cannot be used; the message names the entry and what to change."""
+
+
+class UnknownSlugError(TaxonomyError, LookupError):
+    """A slug that no entry has; the message lists those there are."""
+
+
+@dataclass(frozen=True)
+class Ability:
+    """A group of categories.
+
+    `axis` is the axis whose outcome counts for items of the ability (study 000, section 4).
+    It is empty for score-invariant, whose items take the axis of their source ability.
+    """
+
+    slug: str
+    name: str
+    code: str
+    description: str
+    axis: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A piece of text before and after a change of the category."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Category:
+    """A perturbation axis. `expected_effect` on the score is "penalty" or "none".
+
+    `in_paper` is False for categories that only study 000's published archive has.
+    """
+
+    slug: str
+    name: str
+    ability: str
+    description: str
+    example: Example
+    expected_effect: str
+    in_paper: bool = True
+
+
+Entry = TypeVar("Entry", Ability, Category, Example)
+Named = TypeVar("Named", Ability, Category)
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """All abilities and categories in the order of the file; iterating gives the categories."""
+
+    abilities: tuple[Ability, ...]
+    categories: tuple[Category, ...]
+
+    def __iter__(self) -> Iterator[Category]:
+        return iter(self.categories)
+
+    def __len__(self) -> int:
+        return len(self.categories)
+
+    def category(self, slug: str) -> Category:
+        """The category of this slug. Raises `UnknownSlugError`."""
+        return _find("category", self.categories, slug)
+
+    def ability(self, slug: str) -> Ability:
+        """The ability of this slug. Raises `UnknownSlugError`."""
+        return _find("ability", self.abilities, slug)
+
+    def ability_of(self, category: str) -> Ability:
+        """The ability to which a category belongs. Raises `UnknownSlugError`."""
+        return self.ability(self.category(category).ability)
+
+    def of_ability(self, slug: str) -> tuple[Category, ...]:
+        """The categories of an ability, also those outside the paper, in order."""
+        ability = self.ability(slug)
+        return tuple(c for c in self.categories if c.ability == ability.slug)
+
+    def in_paper(self) -> tuple[Category, ...]:
+        """The 23 rows of study 000, table 1, in its order."""
+        return tuple(c for c in self.categories if c.in_paper)
+
+
+@cache
+def load() -> Taxonomy:
+    """The project's taxonomy. Raises `TaxonomyError`."""
+    return parse(FILE.read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> Taxonomy:
+    """The taxonomy that a TOML text declares. Raises `TaxonomyError`."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TaxonomyError(f"The taxonomy is not valid TOML: {error}.") from error
+    _check_tables(content)
+    taxonomy = Taxonomy(
+        abilities=tuple(_ability(entry) for entry in content["ability"]),
+        categories=tuple(_category(entry) for entry in content["category"]),
+    )
+    _check_unique("ability", taxonomy.abilities)
+    _check_unique("category", taxonomy.categories)
+    _check_abilities(taxonomy)
+    return taxonomy
+
+
+def _ability(entry: Mapping[str, Any]) -> Ability:
+    return _entry(Ability, entry, f"Ability {entry.get('slug', '?')!r}")
+
+
+def _category(entry: Mapping[str, Any]) -> Category:
+    where = f"Category {entry.get('slug', '?')!r}"
+    example = entry.get("example")
+    if isinstance(example, dict):
+        entry = {**entry, "example": _entry(Example, example, f"{where}, example")}
+    category = _entry(Category, entry, where)
+    if category.expected_effect not in EFFECTS:
+        raise TaxonomyError(
+            f"{where}: expected_effect is {category.expected_effect!r}; "
+            f"make it one of {', '.join(EFFECTS)}."
+        )
+    return category
+
+
+def _entry(kind: type[Entry], entry: Mapping[str, Any], where: str) -> Entry:
+    known = {field.name: field for field in fields(kind)}
+    if unknown := sorted(set(entry) - set(known)):
+        raise TaxonomyError(f"{where}: unknown field {unknown[0]!r}; use {', '.join(known)}.")
+    for name, field in known.items():
+        if name not in entry and field.default is MISSING:
+            raise TaxonomyError(f"{where}: {name} is missing; add it.")
+        if name in entry:
+            _check_value(entry[name], field.type, f"{where}: {name}")
+    return kind(**entry)
+
+
+def _check_value(value: object, wanted: Any, where: str) -> None:
+    if not isinstance(value, wanted):
+        raise TaxonomyError(f"{where} must be of type {wanted.__name__}, not {value!r}.")
+    if isinstance(value, str) and not value.strip():
+        raise TaxonomyError(f"{where} is empty; fill it in.")
+
+
+def _check_tables(content: Mapping[str, Any]) -> None:
+    for table in ("ability", "category"):
+        if not content.get(table):
+            raise TaxonomyError(f"The taxonomy has no [[{table}]] entry; add at least one.")
+        if not isinstance(content[table], list):
+            raise TaxonomyError(
+                f"{table!r} is not a list of tables; write it as [[{table}]] entries."
+            )
+    if unknown := sorted(set(content) - {"ability", "category"}):
+        raise TaxonomyError(f"Unknown table {unknown[0]!r}; use [[ability]] and [[category]].")
+
+
+def _check_unique(kind: str, entries: Iterable[Ability] | Iterable[Category]) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.slug in seen:
+            raise TaxonomyError(f"Two entries have the {kind} slug {entry.slug!r}; rename one.")
+        seen.add(entry.slug)
+
+
+def _check_abilities(taxonomy: Taxonomy) -> None:
+    known = [ability.slug for ability in taxonomy.abilities]
+    for category in taxonomy:
+        if category.ability not in known:
+            raise TaxonomyError(
+                f"Category {category.slug!r}: no ability {category.ability!r}; "
+                f"use one of {', '.join(known)}."
+            )
+
+
+def _find(kind: str, entries: Sequence[Named], slug: str) -> Named:
+    for entry in entries:
+        if entry.slug == slug:
+            return entry
+    known = ", ".join(entry.slug for entry in entries)
+    raise UnknownSlugError(f"There is no {kind} {slug!r}; use one of {known}.")

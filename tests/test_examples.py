@@ -1,0 +1,78 @@
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from annotation import taxonomy
+
+FILE = Path(__file__).parents[1] / "examples" / "items.jsonl"
+FIELDS = ["key", "category", "source_ability", "origin", "cluster"]
+FIELDS += ["prompt", "gold", "perturbed", "claim", "rationale"]
+ITEMS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+INVARIANT = [item for item in ITEMS if item["category"] == "score-invariant"]
+
+
+def words(text: str) -> int:
+    """How many tokens between white space hold a letter or a digit."""
+    return sum(bool(re.search(r"\w", token)) for token in text.split())
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item["key"])
+def test_every_item_is_complete_and_differs_from_its_gold(item: dict[str, str]) -> None:
+    assert list(item) == FIELDS
+    assert all(value and value == value.strip() for value in item.values())
+    assert item["gold"].split() != item["perturbed"].split()
+    assert 100 <= words(item["gold"]) <= 400
+    assert 100 <= words(item["perturbed"]) <= 400
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item["key"])
+def test_category_ability_and_origin_agree_with_the_taxonomy(item: dict[str, str]) -> None:
+    ability = taxonomy.load().ability_of(item["category"]).slug
+    if ability == "score-invariant":
+        assert item["origin"] in {"relabelled", "paraphrase"}
+        assert taxonomy.load().ability(item["source_ability"]).axis
+    else:
+        assert item["origin"] == "generated"
+        assert item["source_ability"] == ability
+
+
+def test_keys_and_perturbed_answers_are_unique() -> None:
+    assert len({item["key"] for item in ITEMS}) == len(ITEMS)
+    assert len({item["perturbed"] for item in ITEMS}) == len(ITEMS)
+
+
+def test_every_category_of_the_paper_has_two_items() -> None:
+    counts = Counter(item["category"] for item in ITEMS)
+    assert all(counts[category.slug] >= 2 for category in taxonomy.load().in_paper())
+
+
+def test_score_invariant_items_come_from_both_origins_and_all_abilities() -> None:
+    assert len(INVARIANT) >= 6
+    assert Counter(item["origin"] for item in INVARIANT) == {"relabelled": 4, "paraphrase": 4}
+    assert len({item["source_ability"] for item in INVARIANT}) == 4
+
+
+def test_a_cluster_is_one_prompt_with_one_gold_answer() -> None:
+    clusters = {item["cluster"] for item in ITEMS}
+    questions = {(item["cluster"], item["prompt"], item["gold"]) for item in ITEMS}
+    assert 12 <= len(clusters) <= 18
+    assert len(questions) == len(clusters)
+    assert len({item["prompt"] for item in ITEMS}) == len(clusters)
+
+
+@pytest.mark.parametrize("mark", ["\n- ", "```python", "|---|", "$$", "## ", "ł", "é"])
+def test_the_gold_answers_show_what_the_label_screen_must_render(mark: str) -> None:
+    assert any(mark in item["gold"] for item in ITEMS)
+
+
+def test_the_example_code_does_what_its_comments_say() -> None:
+    answers = {item["key"]: item for item in ITEMS}
+    for text in (answers["do-less-1"]["gold"], answers["score-invariant-3"]["perturbed"]):
+        code, calls = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+        scope: dict[str, object] = {}
+        exec(code, scope)
+        for call, result in re.findall(r"^(median.*?)\s+# ([\d.]+)", calls, flags=re.MULTILINE):
+            assert eval(call, scope) == float(result)

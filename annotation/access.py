@@ -1,0 +1,45 @@
+"""Who may do what: a stranger gets 404, a member without the right 403 (design, style 8)."""
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+
+from annotation.models import Account, Membership, Project, Role
+
+
+def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
+    """The signed-in person's membership of a project, if it holds the right.
+
+    A site admin may do everything but label: that needs a place of their own in the project. For
+    reading, an admin without one gets an unsaved membership; `seated` saves it.
+    """
+    account = request.user
+    if not isinstance(account, Account):
+        raise Http404
+    project = (
+        Project.objects.filter(slug=slug, archived_at=None).select_related("task_type").first()
+    )
+    if project is None:
+        raise Http404
+    member = Membership.objects.of(account, project)
+    if member and member.can(right):
+        return member
+    if account.is_superuser:
+        if right == "label":
+            raise PermissionDenied("Add yourself to the project as an annotator to label.")
+        return Membership(
+            project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD
+        )
+    if member is None:
+        raise Http404
+    raise PermissionDenied(f"Your role in this project ({member.role}) does not allow this.")
+
+
+def seated(member: Membership) -> Membership:
+    """The membership as a stored row, made for a site admin who acts for the first time."""
+    if member.pk is None:
+        member, _ = Membership.objects.get_or_create(
+            project=member.project,
+            account=member.account,
+            defaults={"alias": member.alias, "role": member.role},
+        )
+    return member

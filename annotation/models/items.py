@@ -1,0 +1,102 @@
+import hashlib
+import json
+
+from django.db import models
+from django.utils import timezone
+
+from annotation.querysets import ItemQuerySet
+
+
+class Item(models.Model):
+    """One thing to judge. It holds no text itself: texts are in its revisions."""
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="items")
+    key = models.CharField(max_length=200)
+    position = models.PositiveIntegerField(help_text="Place in the queue and in lists.")
+    category = models.CharField(max_length=80)
+    ability = models.CharField(max_length=80)
+    source_ability = models.CharField(
+        max_length=80, blank=True, help_text="Ability of the answer that was changed."
+    )
+    cluster = models.CharField(
+        max_length=64, help_text="Digest of the source question; items of one are not independent."
+    )
+    origin = models.CharField(max_length=40, blank=True)
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    duplicate_of = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="duplicates"
+    )
+    dose = models.PositiveSmallIntegerField(null=True, blank=True)
+    purpose = models.CharField(max_length=20, default="test")
+    fields = models.JSONField(default=dict, blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    revision_number = models.PositiveIntegerField(default=1)
+    first_reply_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ItemQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["project", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="item_key"),
+            models.UniqueConstraint(fields=["project", "position"], name="item_position"),
+        ]
+        indexes = [models.Index(fields=["project", "category", "position"], name="item_category")]
+
+    def __str__(self) -> str:
+        return self.key
+
+    def revision(self, number: int | None = None) -> "Revision":
+        """The revision of this number, by default the current one."""
+        return self.revisions.get(number=self.revision_number if number is None else number)
+
+
+def texts_digest(texts: dict[str, str]) -> str:
+    """SHA-256 of texts by name; the order of the names does not matter."""
+    canonical = json.dumps(texts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Revision(models.Model):
+    """A numbered state of all texts of an item. Never updated."""
+
+    item = models.ForeignKey(Item, models.PROTECT, related_name="revisions")
+    number = models.PositiveIntegerField()
+    texts = models.JSONField()
+    digest = models.CharField(max_length=64)
+    author = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["item", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "number"], name="revision_number"),
+            models.CheckConstraint(condition=models.Q(number__gte=1), name="revision_from_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item.key} r{self.number}"
+
+
+class Diff(models.Model):
+    """What one version of the diff algorithm made of a revision; made on first need."""
+
+    revision = models.ForeignKey(Revision, models.CASCADE, related_name="diffs")
+    algorithm = models.CharField(max_length=20)
+    segments = models.JSONField()
+    edit_size = models.FloatField()
+    place = models.FloatField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["revision", "algorithm"], name="diff_algorithm")
+        ]
+
+    def __str__(self) -> str:
+        return f"diff of {self.revision} by {self.algorithm}"

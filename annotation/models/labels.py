@@ -1,0 +1,231 @@
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.querysets import LabelQuerySet, ResolutionQuerySet, SlotQuerySet
+
+
+class Stage(models.TextChoices):
+    BLIND = "blind"
+    WORK = "work"
+    VERIFY = "verify"
+    PRACTICE = "practice"
+    PROBE = "probe"
+    ADJUDICATE = "adjudicate"
+
+
+class Slot(models.Model):
+    """One place for one counted label of an item at one stage.
+
+    open (nobody's), held (by a member until a time), filled (by a counted label), closed.
+    A held slot whose time is over is as good as open: the next person takes the row over, so
+    nothing has to sweep. An open slot that somebody had before is `returned` and looked at first.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        HELD = "held"
+        FILLED = "filled"
+        CLOSED = "closed"
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="slots")
+    item = models.ForeignKey("Item", models.PROTECT, related_name="slots")
+    stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.WORK)
+    number = models.PositiveSmallIntegerField()
+    priority = models.SmallIntegerField(default=0, help_text="Lower comes first.")
+    position = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    member = models.ForeignKey(
+        "Membership", models.PROTECT, null=True, blank=True, related_name="slots"
+    )
+    held_until = models.DateTimeField(null=True, blank=True)
+    returned = models.BooleanField(default=False)
+
+    objects = SlotQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "stage", "number"], name="slot_number"),
+            models.UniqueConstraint(
+                fields=["item", "stage", "member"],
+                condition=Q(member__isnull=False),
+                name="slot_one_a_member",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["held", "filled"], member__isnull=False)
+                | Q(state__in=["open", "closed"], member__isnull=True),
+                name="slot_member_by_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="held", held_until__isnull=False)
+                | (~Q(state="held") & Q(held_until__isnull=True)),
+                name="slot_time_by_state",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["project", "stage", "priority", "position"],
+                condition=Q(state="open", returned=False),
+                name="slot_open",
+            ),
+            models.Index(
+                fields=["project", "stage", "priority", "position"],
+                condition=Q(state="open", returned=True),
+                name="slot_returned",
+            ),
+            models.Index(
+                fields=["project", "stage", "held_until"],
+                condition=Q(state="held"),
+                name="slot_held",
+            ),
+            models.Index(
+                fields=["member", "item"],
+                condition=Q(member__isnull=False),
+                name="slot_of_member",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item.key} {self.stage} {self.number}: {self.state}"
+
+    def hold(self, member_id: int, until: datetime) -> None:
+        self.state, self.member_id, self.held_until = self.State.HELD, member_id, until
+        self.save(update_fields=["state", "member", "held_until"])
+
+    def give_back(self) -> None:
+        self.state, self.member, self.held_until = self.State.OPEN, None, None
+        self.returned = True
+        self.save(update_fields=["state", "member", "held_until", "returned"])
+
+    def fill(self, member_id: int) -> None:
+        self.state, self.member_id, self.held_until = self.State.FILLED, member_id, None
+        self.save(update_fields=["state", "member", "held_until"])
+
+
+class Cursor(models.Model):
+    """How far a member has come through the open slots of a stage.
+
+    Slots before it were taken by the member or by others; returned ones have an index of their
+    own. So the next slot costs one index probe, however much the member has done (design 3.4).
+    """
+
+    member = models.ForeignKey("Membership", models.CASCADE, related_name="cursors")
+    stage = models.CharField(max_length=20, choices=Stage.choices)
+    priority = models.SmallIntegerField(default=-32768)
+    position = models.BigIntegerField(default=-1)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["member", "stage"], name="cursor_stage")]
+
+    def __str__(self) -> str:
+        return f"{self.member} at {self.position} of {self.stage}"
+
+    def move(self, priority: int, position: int) -> None:
+        self.priority, self.position = priority, position
+        self.save(update_fields=["priority", "position"])
+
+
+class Label(models.Model):
+    """What one member said of one revision. A row is never rewritten: a change is a new row.
+
+    `current` turns false when it is superseded, undone, or the texts were corrected by another;
+    `slot` is empty for an extra label, one that came after its place was given away.
+    """
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="labels")
+    item = models.ForeignKey("Item", models.PROTECT, related_name="labels")
+    revision = models.ForeignKey("Revision", models.PROTECT, related_name="labels")
+    slot = models.ForeignKey(Slot, models.PROTECT, null=True, blank=True, related_name="labels")
+    stage = models.CharField(max_length=20, choices=Stage.choices)
+    member = models.ForeignKey("Membership", models.PROTECT, related_name="labels")
+    choice = models.CharField(max_length=40)
+    answers = models.JSONField(default=dict)
+    comment = models.TextField(blank=True)
+    submission = models.CharField(max_length=64, unique=True)
+    task_type = models.ForeignKey("TaskTypeVersion", models.PROTECT)
+    guidelines = models.ForeignKey("GuidelinesVersion", models.PROTECT, null=True, blank=True)
+    supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True)
+    current = models.BooleanField(default=True)
+    counted = models.BooleanField(default=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    seconds = models.FloatField(null=True, blank=True, help_text="From shown to sent.")
+    evaluator_seen = models.BooleanField(
+        default=False, help_text="Whether a reply of an evaluator to the item was stored before."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = LabelQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["member", "item", "stage"],
+                condition=Q(current=True),
+                name="label_one_current",
+            ),
+            models.UniqueConstraint(
+                fields=["slot"], condition=Q(current=True, counted=True), name="label_fills_slot"
+            ),
+            models.CheckConstraint(
+                condition=Q(counted=False) | Q(slot__isnull=False), name="label_counted_has_slot"
+            ),
+            models.CheckConstraint(
+                condition=Q(seconds__isnull=True) | Q(seconds__gte=0), name="label_seconds"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["member", "stage", "-created_at"], name="label_of_member"),
+            models.Index(fields=["item", "stage"], condition=Q(current=True), name="label_of_item"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.choice} by {self.member}"
+
+    def stop_counting(self) -> None:
+        self.current = False
+        self.save(update_fields=["current"])
+
+    def withdraw(self, now: datetime) -> None:
+        self.current, self.withdrawn_at = False, now
+        self.save(update_fields=["current", "withdrawn_at"])
+
+
+class Resolution(models.Model):
+    """What the project holds true of a revision of an item, by which rule, from which source."""
+
+    class Source(models.TextChoices):
+        LABELS = "labels"
+        ADJUDICATED = "adjudicated"
+        IMPORTED = "imported"
+        KNOWN = "known"
+
+    item = models.ForeignKey("Item", models.PROTECT, related_name="resolutions")
+    revision = models.ForeignKey("Revision", models.PROTECT, related_name="resolutions")
+    value = models.CharField(max_length=40)
+    rule = models.CharField(max_length=40)
+    source = models.CharField(max_length=20, choices=Source.choices)
+    member = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
+    current = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ResolutionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item"], condition=Q(current=True), name="resolution_one_current"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["value"], condition=Q(current=True), name="resolution_value")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item.key}: {self.value}"
+
+    def end(self, now: datetime) -> None:
+        self.current, self.ended_at = False, now
+        self.save(update_fields=["current", "ended_at"])

@@ -1,0 +1,125 @@
+import hashlib
+import secrets
+from datetime import datetime
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.utils import timezone
+
+from annotation.querysets import MembershipQuerySet
+
+
+class Account(AbstractUser):
+    """Someone who can sign in. Names and e-mail live here alone (design 3.12)."""
+
+
+class Role(models.TextChoices):
+    ANNOTATOR = "annotator"
+    ADJUDICATOR = "adjudicator"
+    RESEARCHER = "researcher"
+    LEAD = "lead"
+
+
+# What each right allows:
+#   enter    see the project's front page and the guidelines
+#   label    work on the queue
+#   items    see items with everybody's labels
+#   results  see runs, replies and figures
+#   run      start and steer runs (they cost money)
+#   manage   settings, members, import, export
+RIGHTS: dict[str, frozenset[str]] = {
+    "enter": frozenset(Role.values),
+    "label": frozenset({Role.ANNOTATOR, Role.ADJUDICATOR, Role.LEAD}),
+    "items": frozenset({Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD}),
+    "results": frozenset({Role.RESEARCHER, Role.LEAD}),
+    "run": frozenset({Role.RESEARCHER, Role.LEAD}),
+    "manage": frozenset({Role.LEAD}),
+}
+
+
+class Membership(models.Model):
+    """A person's place in a project. Labels, slots and events name it, never the account."""
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="members")
+    account = models.ForeignKey(
+        Account, models.SET_NULL, null=True, blank=True, related_name="memberships"
+    )
+    alias = models.CharField(max_length=80, help_text="The name that exports and screens show.")
+    role = models.CharField(max_length=20, choices=Role.choices)
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = MembershipQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["project", "alias"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "alias"], name="member_alias"),
+            models.UniqueConstraint(fields=["project", "account"], name="member_account"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="member_role_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.alias
+
+    def can(self, right: str) -> bool:
+        """Whether this member holds a right of `RIGHTS`; an unknown right is a KeyError."""
+        return self.active and self.role in RIGHTS[right]
+
+    @property
+    def can_label(self) -> bool:
+        return self.pk is not None and self.can("label")
+
+    @property
+    def can_see_items(self) -> bool:
+        return self.can("items")
+
+    @property
+    def can_see_results(self) -> bool:
+        return self.can("results")
+
+    @property
+    def can_run(self) -> bool:
+        return self.can("run")
+
+    @property
+    def is_lead(self) -> bool:
+        return self.can("manage")
+
+
+class ApiToken(models.Model):
+    """A key to the API. Only a digest is stored, so a copy of the database opens nothing."""
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=80)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    prefix = models.CharField(max_length=12, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @staticmethod
+    def digest_of(key: str) -> str:
+        # A key has 256 random bits: a plain digest cannot be guessed back, a slow one gains nothing.
+        return hashlib.sha256(key.encode()).hexdigest()
+
+    @classmethod
+    def issue(cls, account: Account, name: str) -> tuple["ApiToken", str]:
+        """A new token and its key, which can be shown now and never again."""
+        key = f"bs_{secrets.token_urlsafe(32)}"
+        token = cls.objects.create(
+            account=account, name=name, digest=cls.digest_of(key), prefix=key[:8]
+        )
+        return token, key
+
+    def revoke(self, now: datetime) -> None:
+        self.revoked_at = now
+        self.save(update_fields=["revoked_at"])

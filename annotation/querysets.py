@@ -1,0 +1,121 @@
+"""Sets of rows in the words of the field; a view, a task or a command never filters by itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Count, Exists, F, OuterRef, Q
+
+if TYPE_CHECKING:
+    from annotation.models import Account, Cursor, Item, Membership, Project
+
+# The classes of design 1: what a resolution makes of an item in a run.
+ERROR_ITEM = "valid"
+SI_ITEM = "score-invariant"
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    def visible_to(self, account: Account) -> ProjectQuerySet:
+        live = self.filter(archived_at__isnull=True)
+        if account.is_superuser:
+            return live
+        return live.filter(members__account=account, members__active=True)
+
+
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def of(self, account: Account, project: Project) -> Membership | None:
+        return (
+            self.filter(account=account, project=project, active=True)
+            .select_related("project__task_type")
+            .first()
+        )
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def live(self) -> ItemQuerySet:
+        return self.filter(deleted_at__isnull=True)
+
+    def in_project(self, project: Project) -> ItemQuerySet:
+        return self.live().filter(project=project)
+
+    def originals(self) -> ItemQuerySet:
+        """Without the items that repeat another one word for word."""
+        return self.filter(duplicate_of__isnull=True)
+
+    def with_resolution(self) -> ItemQuerySet:
+        return self.annotate(
+            resolution=models.Subquery(
+                self._resolutions().filter(item=OuterRef("pk")).values("value")[:1]
+            )
+        )
+
+    def judgeable(self) -> ItemQuerySet:
+        """Error items and score-invariant items, as resolved for the current revision."""
+        settled = self._resolutions().filter(
+            item=OuterRef("pk"),
+            revision__number=OuterRef("revision_number"),
+            value__in=[ERROR_ITEM, SI_ITEM],
+        )
+        return self.live().filter(Exists(settled))
+
+    def _resolutions(self) -> models.QuerySet[Any]:
+        from annotation.models import Resolution
+
+        return Resolution.objects.filter(current=True)
+
+    def by_category(self) -> models.QuerySet[Any, dict[str, Any]]:
+        return self.values("ability", "category").annotate(items=Count("pk")).order_by()
+
+
+class SlotQuerySet(models.QuerySet["Slot"]):
+    def at(self, project_id: int, stage: str) -> SlotQuerySet:
+        return self.filter(project_id=project_id, stage=stage)
+
+    def fresh(self) -> SlotQuerySet:
+        return self.filter(state="open", returned=False)
+
+    def returned(self) -> SlotQuerySet:
+        return self.filter(state="open", returned=True)
+
+    def expired(self, now: datetime) -> SlotQuerySet:
+        return self.filter(state="held", held_until__lte=now)
+
+    def held(self, now: datetime) -> SlotQuerySet:
+        return self.filter(state="held", held_until__gt=now)
+
+    def after(self, cursor: Cursor) -> SlotQuerySet:
+        return self.filter(
+            Q(priority=cursor.priority, position__gt=cursor.position)
+            | Q(priority__gt=cursor.priority)
+        )
+
+    def untouched_by(self, member_id: int) -> SlotQuerySet:
+        """Slots of items at which the member neither holds nor filled a place of the stage."""
+        mine = self.model.objects.filter(
+            item=OuterRef("item"), stage=OuterRef("stage"), member_id=member_id
+        )
+        return self.filter(~Exists(mine), item__deleted_at__isnull=True)
+
+    def in_order(self) -> SlotQuerySet:
+        return self.order_by("priority", "position", "number")
+
+
+class LabelQuerySet(models.QuerySet["Any"]):
+    def current(self) -> LabelQuerySet:
+        return self.filter(current=True)
+
+    def counted(self) -> LabelQuerySet:
+        return self.filter(current=True, counted=True)
+
+    def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
+        return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")
+
+
+class ResolutionQuerySet(models.QuerySet["Any"]):
+    def current(self) -> ResolutionQuerySet:
+        return self.filter(current=True)
+
+    def of_current_texts(self) -> ResolutionQuerySet:
+        return self.current().filter(revision__number=F("item__revision_number"))

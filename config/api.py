@@ -1,0 +1,10 @@
+"""The API's front door: every route of `/api/v1/`, in one table."""
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView
+
+urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("", include("annotation.api")),
+    path("", include("judging.api")),
+]

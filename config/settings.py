@@ -1,0 +1,256 @@
+"""Settings, read from the environment alone and refused loudly when wrong.
+
+`DATABASE_URL`   default: SQLite in `var/` (the embedded default)
+`REDIS_URL`      absent: Celery runs embedded in the server process, on `memory://`
+`SECRET_KEY`     made and kept in `var/` for the embedded default, required elsewhere
+`ALLOWED_HOSTS`  names separated by commas; default: this machine alone
+`DEBUG`          1 or 0, default 0
+`SITE_URL`       https://... of a deployment; turns on what TLS makes possible
+`EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
+"""
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+from csp.constants import NONCE, NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(os.environ.get("VAR_DIR", BASE_DIR / "var"))
+
+
+def _flag(name: str, default: str) -> bool:
+    value = os.environ.get(name, default).strip().lower()
+    if value not in {"0", "1", "true", "false"}:
+        raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
+    return value in {"1", "true"}
+
+
+def _names(name: str, default: str) -> list[str]:
+    names = [part.strip() for part in os.environ.get(name, default).split(",")]
+    if not all(names) and names != [""]:
+        raise ImproperlyConfigured(f"{name} has an empty name in it: separate names by one comma.")
+    return [part for part in names if part]
+
+
+def _address(name: str, schemes: set[str]) -> str:
+    value = os.environ.get(name, "").strip()
+    parts = urlsplit(value)
+    if value and (parts.scheme not in schemes or not parts.hostname):
+        wanted = " or ".join(f"{scheme}://host" for scheme in sorted(schemes))
+        raise ImproperlyConfigured(f"{name} is not an address of the form {wanted}.")
+    return value
+
+
+def _database() -> dict[str, object]:
+    default = f"sqlite:///{VAR_DIR / 'blindspot.sqlite3'}"
+    try:
+        database = dj_database_url.parse(os.environ.get("DATABASE_URL") or default)
+    except (ValueError, KeyError) as error:
+        raise ImproperlyConfigured(
+            "DATABASE_URL cannot be read: use postgresql://user:password@host:port/name"
+            " or sqlite:///path."
+        ) from error
+    if database["ENGINE"].endswith("sqlite3"):
+        database["NAME"] = str(database["NAME"])
+        Path(database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+        # WAL lets readers go on beside the writer; an immediate transaction takes the write lock
+        # at its start, so that a read followed by a write cannot fail half-way.
+        database["OPTIONS"] = {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+            " PRAGMA cache_size=-64000; PRAGMA temp_store=MEMORY;",
+        }
+        database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
+    elif database["ENGINE"].endswith("postgresql"):
+        database["CONN_MAX_AGE"] = 60
+        database["CONN_HEALTH_CHECKS"] = True
+    else:
+        raise ImproperlyConfigured("DATABASE_URL names neither PostgreSQL nor SQLite.")
+    return database
+
+
+VAR_DIR.mkdir(parents=True, exist_ok=True)
+DATABASES = {"default": _database()}
+REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
+SITE_URL = _address("SITE_URL", {"https", "http"})
+ON_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+EMBEDDED = ON_SQLITE and not REDIS_URL
+if ON_SQLITE and SITE_URL:
+    raise ImproperlyConfigured("SITE_URL is set: a deployment needs PostgreSQL in DATABASE_URL.")
+
+
+def _secret_key() -> str:
+    key = os.environ.get("SECRET_KEY", "")
+    if key:
+        if len(key) < 50:
+            raise ImproperlyConfigured("SECRET_KEY is too short: use 50 random characters or more.")
+        return key
+    if not EMBEDDED:
+        raise ImproperlyConfigured(
+            "SECRET_KEY is required beside PostgreSQL or Redis: set it to 50 random characters."
+        )
+    kept = VAR_DIR / "secret_key"
+    if not kept.exists():
+        kept.touch(mode=0o600)
+        kept.write_text(secrets.token_urlsafe(64), encoding="ascii")
+    return kept.read_text(encoding="ascii")
+
+
+SECRET_KEY = _secret_key()
+DEBUG = _flag("DEBUG", "0")
+ALLOWED_HOSTS = _names("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+EVALUATOR_HOSTS = _names("EVALUATOR_HOSTS", "localhost,127.0.0.1,::1" if EMBEDDED else "")
+
+INSTALLED_APPS = [
+    "annotation",
+    "judging",
+    "charts",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_filters",
+    "django_htmx",
+    "template_partials",
+    "rest_framework",
+    "drf_spectacular",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+            ],
+        },
+    }
+]
+
+AUTH_USER_MODEL = "annotation.Account"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if EMBEDDED or DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+# The embedded default serves the files where they lie, so that nothing has to be collected first.
+WHITENOISE_USE_FINDERS = EMBEDDED or DEBUG
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+if SITE_URL.startswith("https://"):
+    SECURE_SSL_REDIRECT = True
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+    SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = True
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    CSRF_TRUSTED_ORIGINS = [SITE_URL.rstrip("/")]
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "annotation.tokens.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 100,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Blindspot",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+}
+
+CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"visibility_timeout": 3600} if REDIS_URL else {"polling_interval": 0.1}
+)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A message is only a bell: one that cannot be rung at once is dropped, for every worker looks for
+# due work by itself, so a page must never wait for a broker that is down.
+CELERY_TASK_PUBLISH_RETRY = False
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+}

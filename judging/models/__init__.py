@@ -1,0 +1,18 @@
+"""The evaluator half in tables: who is asked, how, what came back, what it says of an item."""
+
+from judging.models.asking import Dispatcher, Reading, Reply, Request
+from judging.models.evaluators import Endpoint, StrategyVersion
+from judging.models.runs import Budget, Call, Outcome, Run
+
+__all__ = [
+    "Budget",
+    "Call",
+    "Dispatcher",
+    "Endpoint",
+    "Outcome",
+    "Reading",
+    "Reply",
+    "Request",
+    "Run",
+    "StrategyVersion",
+]

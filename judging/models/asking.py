@@ -1,0 +1,120 @@
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from judging.querysets import RequestQuerySet
+
+
+class Request(models.Model):
+    """The exact body for one provider, unique by digest, so nothing is ever paid for twice.
+
+    The body itself is not kept: it is rendered again from what a run pins, and the digest proves
+    that it is the same. Calls of many runs may point at one request.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        LEASED = "leased"
+        ANSWERED = "answered"
+        FAILED = "failed"
+
+    digest = models.CharField(max_length=64, unique=True)
+    endpoint = models.ForeignKey("Endpoint", models.PROTECT, related_name="requests")
+    sample = models.PositiveSmallIntegerField(default=0)
+    occasion = models.CharField(max_length=40, blank=True)
+    place = models.BigIntegerField(help_text="Random order, so that a part is a fair sample.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_try = models.DateTimeField(default=timezone.now)
+    leased_by = models.CharField(max_length=64, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    leased_for = models.ForeignKey("Run", models.PROTECT, null=True, blank=True)
+    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    cause = models.CharField(max_length=20, blank=True)
+    message = models.TextField(blank=True, help_text="The provider's words about a failure.")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = RequestQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state="leased", leased_until__isnull=False)
+                | (~Q(state="leased") & Q(leased_until__isnull=True)),
+                name="request_lease",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="failed") | ~Q(cause=""), name="request_failure_has_cause"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["endpoint", "place"], condition=Q(state="waiting"), name="request_waiting"
+            ),
+            models.Index(
+                fields=["leased_until"], condition=Q(state="leased"), name="request_leased"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.digest[:12]} {self.state}"
+
+
+class Reply(models.Model):
+    """The raw answer to a request. Inserted once, never updated."""
+
+    request = models.OneToOneField(Request, models.PROTECT, related_name="reply")
+    text = models.TextField()
+    finish = models.CharField(max_length=20)
+    model = models.CharField(max_length=200, blank=True, help_text="The model's own name.")
+    tokens_in = models.PositiveIntegerField(null=True)
+    tokens_out = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)
+    asked_at = models.DateTimeField()
+    seconds = models.FloatField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "replies"
+
+    def __str__(self) -> str:
+        return f"reply to {self.request_id}"
+
+
+class Reading(models.Model):
+    """What one parser made of a reply; parsing again adds rows and changes none.
+
+    `parser` names the parser's version and the output that was asked for, since two strategies
+    may share a request and yet offer different scales.
+    """
+
+    reply = models.ForeignKey(Reply, models.PROTECT, related_name="readings")
+    parser = models.CharField(max_length=80)
+    value = models.JSONField(null=True)
+    path = models.CharField(max_length=20, blank=True)
+    cause = models.CharField(max_length=20, blank=True)
+    explanation = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["reply", "parser"], name="reading_parser"),
+            models.CheckConstraint(
+                condition=Q(value__isnull=False, cause="") | (Q(value__isnull=True) & ~Q(cause="")),
+                name="reading_value_or_cause",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.cause or str(self.value)
+
+
+class Dispatcher(models.Model):
+    """Where limits are kept in memory, one process alone may ask: the one that holds this row."""
+
+    name = models.CharField(max_length=40, unique=True)
+    holder = models.CharField(max_length=64, blank=True)
+    held_until = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.holder}"

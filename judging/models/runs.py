@@ -1,0 +1,140 @@
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from judging.querysets import OutcomeQuerySet, RunQuerySet
+
+
+class Budget(models.Model):
+    """What a project may spend on evaluators; no row means no limit."""
+
+    project = models.OneToOneField("annotation.Project", models.PROTECT, related_name="budget")
+    cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+
+    def __str__(self) -> str:
+        return f"budget of {self.project}"
+
+
+class Run(models.Model):
+    """One strategy over a frozen set of items, with all that it pins (design 3.10)."""
+
+    class Kind(models.TextChoices):
+        ASKED = "asked"
+        RECORDED = "recorded"
+        DERIVED = "derived"
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        PAUSED = "paused"
+        FINISHED = "finished"
+        CANCELLED = "cancelled"
+
+    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="runs")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.ASKED)
+    strategy = models.ForeignKey("StrategyVersion", models.PROTECT, related_name="runs")
+    endpoint = models.ForeignKey("Endpoint", models.PROTECT, related_name="runs")
+    pinned = models.JSONField(help_text="The endpoint as it was: provider, address, parameters.")
+    parser = models.CharField(max_length=80)
+    renderer = models.CharField(max_length=20)
+    digest = models.CharField(max_length=64, help_text="Of all that the run pins.")
+    seed = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    reason = models.TextField(blank=True, help_text="Why it is paused, in words.")
+    cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["project", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="run_number"),
+            models.CheckConstraint(
+                condition=Q(reserved__gte=0, spent__gte=0), name="run_money_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project.slug} run {self.number}"
+
+    def move(self, state: str, *, reason: str = "", finished_at: datetime | None = None) -> None:
+        self.state, self.reason, self.finished_at = state, reason, finished_at
+        self.save(update_fields=["state", "reason", "finished_at"])
+
+
+class Outcome(models.Model):
+    """What a run says of one item. Made pending with the run, it pins the item's revision.
+
+    Category, ability and cluster are copied here, so that a headline table is one GROUP BY.
+    """
+
+    class Result(models.TextChoices):
+        PENDING = "pending"
+        DETECTED = "detected"
+        UNDETECTED = "undetected"
+        MISSING = "missing"
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="outcomes")
+    item = models.ForeignKey("annotation.Item", models.PROTECT, related_name="outcomes")
+    revision = models.ForeignKey("annotation.Revision", models.PROTECT, related_name="outcomes")
+    category = models.CharField(max_length=80)
+    ability = models.CharField(max_length=80)
+    source_ability = models.CharField(max_length=80, blank=True)
+    cluster = models.CharField(max_length=64)
+    invariant = models.BooleanField(help_text="Score-invariant: a detection is a false alarm.")
+    result = models.CharField(max_length=10, choices=Result.choices, default=Result.PENDING)
+    detail = models.CharField(max_length=20, blank=True)
+    cause = models.CharField(max_length=20, blank=True)
+    values = models.JSONField(default=dict)
+
+    objects = OutcomeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "item"], name="outcome_one"),
+            models.CheckConstraint(
+                condition=Q(result="missing") & ~Q(cause="") | ~Q(result="missing") & Q(cause=""),
+                name="outcome_missing_has_cause",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "ability", "category", "result", "cluster"], name="outcome_table"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item} in {self.run}: {self.result}"
+
+
+class Call(models.Model):
+    """What a run wants of one item; it points at the request that answers it."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="calls")
+    outcome = models.ForeignKey(Outcome, models.PROTECT, related_name="calls")
+    role = models.CharField(max_length=20)
+    order = models.PositiveSmallIntegerField(default=0)
+    step = models.PositiveSmallIntegerField(default=0)
+    axis = models.CharField(max_length=40, blank=True)
+    sample = models.PositiveSmallIntegerField(default=0)
+    request = models.ForeignKey("Request", models.PROTECT, related_name="calls")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["outcome", "role", "order", "step", "axis", "sample"], name="call_one"
+            )
+        ]
+        indexes = [models.Index(fields=["request", "run"], name="call_of_request")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.order} of {self.outcome_id}"

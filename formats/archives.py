@@ -1,0 +1,168 @@
+"""Zip archives and folders as named streams, wary of archives made to do harm."""
+
+import io
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, BinaryIO
+
+from formats.rows import FormatError, Limits
+
+Opener = Callable[[], AbstractContextManager[BinaryIO]]
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@contextmanager
+def opened(path: Path, limits: Limits) -> Iterator[dict[str, Opener]]:
+    """Give the files of a zip archive or folder: their path in it, and a function to open each.
+
+    Nothing is unpacked to disk. What desktop systems leave behind (`__MACOSX`, names that start
+    with a dot) is left out. Raises FormatError if the path is neither, on members that climb out,
+    links, encryption, damage and too many files, and while reading as soon as the archive has
+    given more than the limits, whatever its directory claims.
+    """
+    if path.is_dir():
+        yield _files(path, limits)
+    else:
+        with _zip(path) as archive:
+            yield _members(archive, path, limits)
+
+
+def _is_litter(name: str) -> bool:
+    return any(part == "__MACOSX" or part.startswith(".") for part in PurePosixPath(name).parts)
+
+
+def _files(folder: Path, limits: Limits) -> dict[str, Opener]:
+    found: dict[str, Opener] = {}
+    for base, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(base, name)
+            inside = path.relative_to(folder).as_posix()
+            if _is_litter(inside):
+                continue
+            if path.is_symlink():
+                raise FormatError(f"{folder}: {inside} is a link. Put the file itself there.")
+            if path.is_file():
+                found[inside] = partial(_open_file, path)
+        _check_count(len(found), folder, limits)
+    return found
+
+
+def _open_file(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+def _check_count(count: int, path: Path, limits: Limits) -> None:
+    if count > limits.files:
+        raise FormatError(f"{path}: holds more than {limits.files:,} files. Split it.")
+
+
+def _zip(path: Path) -> zipfile.ZipFile:
+    if not path.exists():
+        raise FormatError(f"{path}: there is no such file or folder. Check the path.")
+    if not path.is_file():
+        raise FormatError(f"{path}: is neither a file nor a folder. Give a zip archive or folder.")
+    if not path.stat().st_size:
+        raise FormatError(f"{path}: the file is empty. Give a zip archive or a folder.")
+    try:
+        return zipfile.ZipFile(path)
+    except (*_DAMAGE, OSError) as error:
+        raise FormatError(
+            f"{path}: is not a zip archive, or a damaged one ({error}). "
+            "Give the archive as published, or the folder it unpacks to."
+        ) from error
+
+
+def _members(archive: zipfile.ZipFile, path: Path, limits: Limits) -> dict[str, Opener]:
+    budget = _Budget(path, limits)
+    found: dict[str, Opener] = {}
+    _check_count(len(archive.infolist()), path, limits)
+    for info in archive.infolist():
+        _check_member(info, path)
+        if info.is_dir() or _is_litter(info.filename):
+            continue
+        if info.filename in found:
+            raise FormatError(f"{path}: holds {info.filename} twice. Pack it again.")
+        found[info.filename] = partial(_open, archive, info, budget)
+    return found
+
+
+def _check_member(info: zipfile.ZipInfo, path: Path) -> None:
+    name = info.orig_filename
+    climbs = ".." in re.split(r"[/\\]", name) or re.match(r"[/\\]|[A-Za-z]:", name)
+    if climbs or "\0" in name:
+        raise FormatError(f"{path}: {name!r} climbs out of the archive. Pack it again without.")
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise FormatError(f"{path}: {name} is a link. Pack the file itself.")
+    if info.flag_bits & 1:
+        raise FormatError(f"{path}: {name} is encrypted. Pack it without a password.")
+    # Other methods unpack a whole block at a time, however large.
+    if info.compress_type not in _PLAIN_METHODS:
+        raise FormatError(f"{path}: {name} is packed in an unusual way. Use an ordinary zip.")
+
+
+class _Budget:
+    """How much an archive may still unpack to, over all its members."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        by_ratio = limits.ratio * path.stat().st_size
+        self._path = path
+        self._left = min(limits.total_bytes, by_ratio)
+        self._rule = (
+            f"{limits.ratio:,} times its size"
+            if by_ratio < limits.total_bytes
+            else f"{limits.total_bytes:,} bytes"
+        )
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise FormatError(
+                f"{self._path}: unpacks to more than {self._rule}. Give it as a folder or split it."
+            )
+
+
+def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> BinaryIO:
+    place = f"{archive.filename}, {info.filename}"
+    try:
+        source = archive.open(info)
+    except (*_DAMAGE, OSError) as error:
+        raise _damaged(place, error) from error
+    return io.BufferedReader(_Counted(source, place, budget))
+
+
+class _Counted(io.RawIOBase):
+    """A member's bytes, paid for from the budget as they come."""
+
+    def __init__(self, source: IO[bytes], place: str, budget: _Budget) -> None:
+        self._source = source
+        self._place = place
+        self._budget = budget
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._source.read(len(buffer))
+        except (*_DAMAGE, OSError) as error:
+            raise _damaged(self._place, error) from error
+        self._budget.spend(len(data))
+        memoryview(buffer)[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+def _damaged(place: str, error: Exception) -> FormatError:
+    return FormatError(f"{place}: is damaged ({error}). Fetch or pack the archive again.")

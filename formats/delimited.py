@@ -1,0 +1,97 @@
+"""CSV and TSV: quoted fields may hold line breaks, the first row names the columns."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from textwrap import shorten
+from typing import BinaryIO
+
+from formats.lines import Lines
+from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
+
+
+def rows(
+    stream: BinaryIO, file: str, delimiter: str, limits: Limits, required: Sequence[str] = ()
+) -> Rows:
+    """Yield each record as Row, or as BadRow if it is ragged or holds a NUL character.
+
+    Raises FormatError if the file has no header or no records, if a column is unnamed, named
+    twice or `required` and absent, and on broken quotation.
+    """
+    _allow_long_fields(limits)
+    records = _records(Lines(stream, file, limits), file, delimiter)
+    header = _header(next(records, None), file, required)
+    line = 0
+    for line, fields in records:
+        yield _row(file, line, header, fields, limits)
+    if not line:
+        raise FormatError(f"{file}: names its columns but has no rows. Give a file with rows.")
+
+
+def _allow_long_fields(limits: Limits) -> None:
+    # The csv module's own limit is one for the process: it is only ever raised, and the rows'
+    # and fields' limits are kept here.
+    if csv.field_size_limit() < limits.row_bytes:
+        csv.field_size_limit(limits.row_bytes)
+
+
+def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        line = lines.start_row()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FormatError(
+                f"{file}, line {line}: the row that starts here cannot be read ({error}). Put "
+                "fields with quotation marks or line breaks in quotation marks, double those "
+                "inside, and end every row with a line feed."
+            ) from error
+        if fields:
+            yield line, fields
+
+
+def _header(record: tuple[int, list[str]] | None, file: str, required: Sequence[str]) -> list[str]:
+    if record is None:
+        raise FormatError(f"{file}: the file is empty. Give a file with a header and rows.")
+    names = [name.strip() for name in record[1]]
+    if not all(names) or any("\0" in name for name in names):
+        raise FormatError(
+            f"{file}, line {record[0]}: a column has no usable name (found: {_listed(names)!r}). "
+            "The first row must name every column."
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FormatError(
+            f"{file}, line {record[0]}: columns named twice: {_listed(twice)}. Rename them."
+        )
+    _require(names, file, required)
+    return names
+
+
+def _require(names: list[str], file: str, required: Sequence[str]) -> None:
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise FormatError(
+            f"{file}: wrong columns, missing: {', '.join(missing)}; found: {_listed(names)}. "
+            f"Needed are {', '.join(required)}, in any order."
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return shorten(", ".join(names), 300, placeholder=" ...")
+
+
+def _row(
+    file: str, line: int, header: list[str], fields: list[str], limits: Limits
+) -> Row | BadRow:
+    for name, value in zip(header, fields, strict=False):
+        check_size(value, limits, file, line, name)
+    if len(fields) != len(header):
+        reason = f"the row has {len(fields)} fields, the header {len(header)}"
+        return BadRow(file, line, "", reason)
+    for name, value in zip(header, fields, strict=True):
+        if "\0" in value:
+            return BadRow(file, line, name, "a NUL character cannot be stored")
+    return Row(file, line, dict(zip(header, fields, strict=True)))

@@ -1,0 +1,126 @@
+"""JSON Lines: one object a line."""
+
+import json
+import re
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, BinaryIO
+
+from formats.lines import Lines
+from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
+
+_DEEPEST = 100
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _UnusableError(ValueError):
+    """A line that is JSON, but nothing that can be stored."""
+
+
+def rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
+    """Yield each object as Row; a line that is none, or cannot be stored, as BadRow.
+
+    Blank lines are passed over. Values that cannot be stored: NaN and infinite numbers, a name
+    given twice, NUL characters, halves of surrogate pairs, nesting over 100 deep. Raises
+    FormatError if there is no line at all or the file is one JSON array.
+    """
+    lines = Lines(stream, file, limits)
+    empty = True
+    for line, text in _texts(lines):
+        if empty and text.startswith("["):
+            raise FormatError(
+                f"{file}, line {line}: starts a JSON array. Give one object a line (JSON Lines)."
+            )
+        empty = False
+        yield _row(file, line, text, limits)
+    if empty:
+        raise FormatError(f"{file}: the file is empty. Give one JSON object a line.")
+
+
+def _texts(lines: Lines) -> Iterator[tuple[int, str]]:
+    while True:
+        line = lines.start_row()
+        text = next(lines, None)
+        if text is None:
+            return
+        if text.strip():
+            yield line, text.strip()
+
+
+def _row(file: str, line: int, text: str, limits: Limits) -> Row | BadRow:
+    try:
+        values = _parse(text)
+        field = _unstorable(values) if _is_suspicious(text) else None
+    except json.JSONDecodeError as error:
+        return BadRow(file, line, "", f"not JSON: {error.msg}, at place {error.colno}")
+    except (ValueError, RecursionError) as error:
+        return BadRow(file, line, "", f"cannot be stored: {error}")
+    if field is not None:
+        reason = "a NUL character or half of a surrogate pair cannot be stored"
+        return BadRow(file, line, field, reason)
+    if 4 * len(text) > limits.field_bytes:
+        for name, value in values.items():
+            check_size(_as_text(value), limits, file, line, name)
+    return Row(file, line, values)
+
+
+def _parse(text: str) -> dict[str, Any]:
+    values = json.loads(
+        text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
+    )
+    if not isinstance(values, dict):
+        raise _UnusableError("the line holds no JSON object")
+    return values
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise _UnusableError("a name is given twice in one object")
+    return values
+
+
+def _no_constant(name: str) -> None:
+    raise _UnusableError(f"{name} is not a number of JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise _UnusableError(f"{digits} is too large a number")
+    return number
+
+
+def _is_suspicious(text: str) -> bool:
+    # Only escapes can make text that is not storable, and only brackets nest.
+    return "\\u" in text or text.count("[") + text.count("{") > _DEEPEST
+
+
+def _unstorable(values: dict[str, Any]) -> str | None:
+    """Name the first field with text that a database cannot hold."""
+    for name, value in values.items():
+        if not all(_is_storable(text) for text in _strings([name, value])):
+            return name if _is_storable(name) else ascii(name)
+    return None
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    if depth > _DEEPEST:
+        raise _UnusableError(f"nested more than {_DEEPEST} deep")
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from _strings(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner, depth + 1)
+
+
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and not _SURROGATE.search(text)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

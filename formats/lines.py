@@ -1,0 +1,54 @@
+"""Numbered UTF-8 lines of a binary stream, never more than one row of them in memory."""
+
+import codecs
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from formats.rows import FormatError, Limits
+
+
+class Lines(Iterator[str]):
+    """Lines with their line ends, decoded; a byte order mark at the start is dropped.
+
+    `number` is that of the line handed out last. The reader calls `start_row` before each record,
+    which may run over many lines. Raises FormatError on what is not UTF-8 and on a row over the
+    limit.
+    """
+
+    def __init__(self, stream: BinaryIO, file: str, limits: Limits) -> None:
+        self.number = 0
+        self._stream = stream
+        self._file = file
+        self._row_limit = limits.row_bytes
+        self._row_bytes = 0
+        self._row_start = 1
+
+    def start_row(self) -> int:
+        """Begin a record and return the number of its first line."""
+        self._row_bytes = 0
+        self._row_start = self.number + 1
+        return self._row_start
+
+    def __next__(self) -> str:
+        raw = self._stream.readline(self._row_limit + 1)
+        if not raw:
+            raise StopIteration
+        self._row_bytes += len(raw)
+        if self._row_bytes > self._row_limit:
+            raise FormatError(
+                f"{self._file}, line {self._row_start}: the row that starts here holds more than "
+                f"{self._row_limit:,} bytes. Split it, or close the quotation mark it opens."
+            )
+        self.number += 1
+        return self._decode(raw)
+
+    def _decode(self, raw: bytes) -> str:
+        if self.number == 1:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                f"{self._file}, line {self.number}: not UTF-8 (byte 0x{raw[error.start]:02x} at "
+                f"place {error.start + 1} of the line). Save the file as UTF-8."
+            ) from error

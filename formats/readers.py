@@ -1,0 +1,72 @@
+"""The formats that can be read, by name."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from formats import delimited, fbi, jsonlines
+from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
+
+Reader = Callable[[Path, Limits], Rows]
+
+
+def read_csv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """Rows of a comma-separated file, values as text, under whatever columns it names."""
+    return _vetted(lambda: _delimited(path, limits, ","))
+
+
+def read_tsv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """Rows of a tab-separated file, quoted as CSV is."""
+    return _vetted(lambda: _delimited(path, limits, "\t"))
+
+
+def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """Rows of a file with one JSON object a line."""
+    return _vetted(lambda: _jsonl(path, limits))
+
+
+def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """Items of study 000's archive, a zip or its folder; values as `fbi.rows` names them."""
+    return _vetted(lambda: fbi.rows(path, limits))
+
+
+READERS: dict[str, Reader] = {
+    "csv": read_csv,
+    "tsv": read_tsv,
+    "jsonl": read_jsonl,
+    "fbi": read_fbi,
+}
+
+
+def _vetted(rows: Callable[[], Rows]) -> Rows:
+    """Read once to raise every FormatError before the first row is given, then again to give.
+
+    A fault at the end of a file would otherwise leave the rows before it imported.
+    """
+    deque(rows(), maxlen=0)
+    return rows()
+
+
+def _delimited(path: Path, limits: Limits, delimiter: str) -> Rows:
+    with _file(path) as stream:
+        yield from delimited.rows(stream, path.name, delimiter, limits)
+
+
+def _jsonl(path: Path, limits: Limits) -> Rows:
+    with _file(path) as stream:
+        yield from jsonlines.rows(stream, path.name, limits)
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[BinaryIO]:
+    if not path.is_file():
+        fault = "is not a file" if path.exists() else "there is no such file"
+        raise FormatError(f"{path}: {fault}. Check the path.")
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be opened ({error.strerror}).") from error
+    with stream:
+        yield stream

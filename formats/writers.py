@@ -1,0 +1,111 @@
+"""The formats that can be written, by name: rows in, text out, one row at a time."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, TextIO
+from uuid import UUID
+
+Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def write_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
+    """Write a header and the rows as CSV; return the number of rows.
+
+    Open the stream with newline="". A column that a row lacks is empty, as None is; lists and
+    objects are JSON. Text that a spreadsheet would run as a formula gets an apostrophe in front,
+    so CSV is for reading; JSON Lines gives every text back as it was. Raises ValueError on text
+    that is not Unicode and on numbers that are not finite, naming row and column.
+    """
+    writer = csv.writer(stream)
+    writer.writerow([_defused(name) for name in columns])
+    count = 0
+    for cells in _cells(rows, columns, _csv_cell):
+        writer.writerow(cells)
+        count += 1
+    return count
+
+
+def write_jsonl(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
+    """Write one JSON object a line with exactly these columns; return the number of rows.
+
+    A column that a row lacks is null. Raises ValueError as `write_csv` does.
+    """
+    count = 0
+    for line in _objects(rows, columns):
+        stream.write(line + "\n")
+        count += 1
+    return count
+
+
+def write_table(
+    table: str, rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO
+) -> int:
+    """Write one JSON document {"table", "columns", "rows": [...]}; return the number of rows."""
+    head = json.dumps({"table": table, "columns": list(columns)}, ensure_ascii=False)
+    stream.write(head.removesuffix("}") + ', "rows": [')
+    count = 0
+    for line in _objects(rows, columns):
+        stream.write((",\n" if count else "\n") + line)
+        count += 1
+    stream.write("\n]}\n")
+    return count
+
+
+WRITERS: dict[str, Writer] = {"csv": write_csv, "jsonl": write_jsonl}
+
+
+def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+    names = [_json(name) for name in columns]
+    for cells in _cells(rows, columns, _json):
+        pairs = (f"{name}: {cell}" for name, cell in zip(names, cells, strict=True))
+        yield "{" + ", ".join(pairs) + "}"
+
+
+def _cells(
+    rows: Iterable[dict[str, Any]], columns: Sequence[str], form: Callable[[Any], str]
+) -> Iterator[list[str]]:
+    for number, row in enumerate(rows, start=1):
+        yield [_cell(row.get(column), form, number, column) for column in columns]
+
+
+def _cell(value: Any, form: Callable[[Any], str], number: int, column: str) -> str:
+    try:
+        text = form(value)
+        text.encode("utf-8")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"row {number}, column '{column}' cannot be written: {error}") from error
+    return text
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return _defused(value)
+    return str(_plain(value)) if isinstance(value, date | UUID) else _json(value)
+
+
+def _defused(text: str) -> str:
+    dangerous = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    return "'" + text if dangerous else text
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} has no form in this format")

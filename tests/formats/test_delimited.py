@@ -1,0 +1,138 @@
+import csv
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.readers import read_csv, read_tsv
+from formats.rows import BadRow, FormatError, Limits, Row
+
+
+def write(tmp_path, content, name="items.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_rows_carry_the_line_they_start_on(tmp_path):
+    path = write(tmp_path, 'key,gold\na,"one\ntwo"\n\nb,"say ""x"""\n')
+    assert list(read_csv(path)) == [
+        Row("items.csv", 2, {"key": "a", "gold": "one\ntwo"}),
+        Row("items.csv", 5, {"key": "b", "gold": 'say "x"'}),
+    ]
+
+
+def test_tabs_separate_in_tsv(tmp_path):
+    path = write(tmp_path, 'key\tgold\na\t"b,\tc"\n', "items.tsv")
+    assert [row.values for row in read_tsv(path)] == [{"key": "a", "gold": "b,\tc"}]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+    path = write(tmp_path, b"\xef\xbb\xbfkey\r\na\r\n")
+    assert list(read_csv(path)) == [Row("items.csv", 2, {"key": "a"})]
+
+
+def test_texts_keep_their_line_ends(tmp_path):
+    path = write(tmp_path, b'key,gold\r\na,"one\r\ntwo\rthree\n"\r\n')
+    assert next(read_csv(path)).values["gold"] == "one\r\ntwo\rthree\n"
+
+
+def test_ragged_rows_are_reported_and_their_neighbours_read(tmp_path):
+    path = write(tmp_path, 'a,b\n1,2\n"x\ny",2,3\n4\n5,6\n')
+    assert list(read_csv(path)) == [
+        Row("items.csv", 2, {"a": "1", "b": "2"}),
+        BadRow("items.csv", 3, "", "the row has 3 fields, the header 2"),
+        BadRow("items.csv", 5, "", "the row has 1 fields, the header 2"),
+        Row("items.csv", 6, {"a": "5", "b": "6"}),
+    ]
+
+
+def test_a_nul_character_spoils_only_its_row(tmp_path):
+    bad, good = read_csv(write(tmp_path, "a,b\n1,x\0y\n2,z\n"))
+    assert bad == BadRow("items.csv", 2, "b", "a NUL character cannot be stored")
+    assert good.values == {"a": "2", "b": "z"}
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("", r"items\.csv: the file is empty"),
+        ("\n\n", r"items\.csv: the file is empty"),
+        ("key,gold\n", r"items\.csv: names its columns but has no rows"),
+        ("key,gold,key\n1,2,3\n", r"line 1: columns named twice: key\. Rename"),
+        ("key, ,gold\n1,2,3\n", r"line 1: a column has no usable name"),
+        ("key\0,gold\n1,2\n", r"line 1: a column has no usable name"),
+        (b"key,gold\na,b\nc,caf\xe9\n", r"line 3: not UTF-8 \(byte 0xe9 at place 6 of the line"),
+        ("key,gold\na,b\n".encode("utf-16"), r"line 1: not UTF-8 \(byte 0xff at place 1"),
+        ('key,gold\na,b\nc,"open\nd,e\n', r"line 3: the row that starts here cannot be read"),
+        ('key,gold\na,"b"c\n', r"line 2: the row .* double those inside"),
+        ("key,gold\ra,b\r", r"line 1: the row .* end every row with a line feed"),
+    ],
+)
+def test_a_faulty_file_is_refused_with_place_and_remedy(tmp_path, content, message):
+    with pytest.raises(FormatError, match=message):
+        read_csv(write(tmp_path, content))
+
+
+def test_a_fault_at_the_end_is_raised_before_any_row(tmp_path):
+    path = write(tmp_path, b"key\n" + b"good\n" * 5000 + b"bad\xff\n")
+    with pytest.raises(FormatError, match="line 5002"):
+        read_csv(path)
+
+
+def test_a_field_of_ten_megabytes_is_refused(tmp_path):
+    path = write(tmp_path, "key,gold\na,b\nc," + "x" * 10_000_000 + "\n")
+    with pytest.raises(FormatError, match=r"line 3: the field 'gold' holds more than 5,000,000 by"):
+        read_csv(path)
+
+
+@pytest.mark.parametrize("text, fits", [("é" * 50, True), ("é" * 50 + "x", False)])
+def test_fields_are_measured_in_bytes(tmp_path, text, fits):
+    path = write(tmp_path, f"gold\n{text}\n")
+    if fits:
+        assert next(read_csv(path, Limits(field_bytes=100))).values == {"gold": text}
+    else:
+        with pytest.raises(FormatError, match="more than 100 bytes"):
+            read_csv(path, Limits(field_bytes=100))
+
+
+def test_fields_longer_than_the_csv_module_allows_by_itself_are_read(tmp_path):
+    path = write(tmp_path, "gold\n" + "x" * 1_000_000 + "\n")
+    assert len(next(read_csv(path)).values["gold"]) == 1_000_000
+
+
+@pytest.mark.parametrize("row", ["x" * 300, '"' + "x\n" * 200, ",".join("x" * 200)])
+def test_a_row_is_never_gathered_beyond_its_limit(tmp_path, row):
+    path = write(tmp_path, f"gold\nfine\n{row}\n")
+    with pytest.raises(FormatError, match="line 3: the row that starts here holds more than 250"):
+        read_csv(path, Limits(row_bytes=250))
+
+
+def test_the_file_is_never_held_as_a_whole(tmp_path):
+    tracemalloc = pytest.importorskip("tracemalloc")
+    path = write(tmp_path, "gold\n" + ("x" * 999 + "\n") * 5000)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_csv(path)) == 5000
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name, fault", [("absent.csv", "no such file"), (".", "not a file")])
+def test_what_is_no_file_is_refused(tmp_path, name, fault):
+    with pytest.raises(FormatError, match=fault):
+        read_csv(tmp_path / name)
+
+
+cells = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+tables = st.lists(st.tuples(cells, cells), min_size=1, max_size=5)
+
+
+@given(table=tables, delimiter=st.sampled_from(",\t"))
+def test_whatever_was_quoted_comes_back(tmp_path_factory, table, delimiter):
+    path = tmp_path_factory.mktemp("csv") / "items"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter).writerows([("a", "b"), *table])
+    read = read_csv if delimiter == "," else read_tsv
+    assert [tuple(row.values.values()) for row in read(path)] == table

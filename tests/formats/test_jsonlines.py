@@ -1,0 +1,94 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.readers import read_jsonl
+from formats.rows import BadRow, FormatError, Limits, Row
+
+
+def write(tmp_path, content):
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_objects_come_as_they_are_and_blank_lines_count_only_as_lines(tmp_path):
+    path = write(tmp_path, '\ufeff{"a": "x\\ny", "n": [1, {"b": null}]}\r\n\n{"a": 0.5}')
+    assert list(read_jsonl(path)) == [
+        Row("items.jsonl", 1, {"a": "x\ny", "n": [1, {"b": None}]}),
+        Row("items.jsonl", 3, {"a": 0.5}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line, field, reason",
+    [
+        ('{"a": 1', "", "not JSON: "),
+        ('{"a": 1} {"a": 2}', "", "not JSON: Extra data, at place 10"),
+        ('"text"', "", "no JSON object"),
+        ("null", "", "no JSON object"),
+        ('{"a": NaN}', "", "NaN is not a number"),
+        ('{"a": -Infinity}', "", "Infinity is not a number"),
+        ('{"a": 1e999}', "", "1e999 is too large"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "", "twice"),
+        ('{"a": "x\\u0000"}', "a", "NUL"),
+        ('{"a": 1, "b": [{"c": ["\\ud83d"]}]}', "b", "surrogate"),
+        ('{"b\\udc00": 1}', "'b\\udc00'", "surrogate"),
+        ('{"a": ' + "[" * 100_000, "", "recursion"),
+        ('{"a": ' + "[" * 101 + "]" * 101 + "}", "", "nested more than 100 deep"),
+        ('{"a": ' + "9" * 5000 + "}", "", "cannot be stored"),
+    ],
+)
+def test_an_unusable_line_is_reported_and_its_neighbours_read(tmp_path, line, field, reason):
+    first, bad, last = read_jsonl(write(tmp_path, f'{{"a": 1}}\n{line}\n{{"a": 2}}\n'))
+    assert (first.values, last.values) == ({"a": 1}, {"a": 2})
+    assert isinstance(bad, BadRow)
+    assert (bad.line, bad.field) == (2, field)
+    assert reason in bad.reason
+
+
+def test_whole_characters_from_escapes_are_fine(tmp_path):
+    path = write(tmp_path, r'{"a": "\ud83d\ude00 \\u0000 \\\\u0000"}')
+    assert next(read_jsonl(path)).values == {"a": r"😀 \u0000 \\u0000"}
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ('[\n{"a": 1}\n]\n', "line 1: starts a JSON array. Give one object a line"),
+        (b'{"a": 1}\n{"a": "\xff"}\n', "line 2: not UTF-8"),
+        ('{"a": 1}\n{"b": "' + "x" * 10_000_000 + '"}', "line 2: the field 'b' holds more than"),
+    ],
+)
+def test_a_faulty_file_is_refused_with_place_and_remedy(tmp_path, content, message):
+    with pytest.raises(FormatError, match=message):
+        read_jsonl(write(tmp_path, content))
+
+
+def test_nested_values_are_measured_too(tmp_path):
+    path = write(tmp_path, json.dumps({"a": ["x" * 60, "y" * 60]}))
+    with pytest.raises(FormatError, match="field 'a' holds more than 100 bytes"):
+        read_jsonl(path, Limits(field_bytes=100))
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc\\u "), inner),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.text("abc\\u "), json_values)
+
+
+@given(rows=st.lists(objects, min_size=1, max_size=4), escaped=st.booleans())
+def test_every_storable_object_comes_back(tmp_path_factory, rows, escaped):
+    text = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in rows)
+    path = write(tmp_path_factory.mktemp("jsonl"), text)
+    assert [row.values for row in read_jsonl(path)] == rows

@@ -1,0 +1,117 @@
+import csv
+import io
+import json
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.readers import read_csv, read_jsonl
+from formats.writers import WRITERS, write_csv, write_jsonl, write_table
+
+
+def written(write, rows, columns):
+    stream = io.StringIO(newline="")
+    assert write(rows, columns, stream) == len(rows)
+    return stream.getvalue()
+
+
+def csv_cell(value):
+    text = written(write_csv, [{"a": value, "b": "end"}], ["a", "b"])
+    return list(csv.reader(io.StringIO(text, newline="")))[1][0]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-- x", "@SUM(A1)", "\tx", "\r=1", "-1-1", "+"])
+def test_formulas_are_defused_in_csv(text):
+    assert csv_cell(text) == "'" + text
+
+
+def test_a_column_name_is_defused_as_well():
+    assert written(write_csv, [], ["=HYPERLINK(1)"]) == "'=HYPERLINK(1)\r\n"
+
+
+@pytest.mark.parametrize("value", [-3, -0.25, "-0.25", "+4", "-1.5e-7", "-.5", "a=b", "'x", "1-2"])
+def test_numbers_and_plain_texts_are_left_alone_in_csv(value):
+    assert csv_cell(value) == str(value)
+
+
+@pytest.mark.parametrize(
+    "value, cell",
+    [
+        (None, ""),
+        (True, "true"),
+        (1 / 3, "0.3333333333333333"),
+        (["=1", {"å": None}], '["=1", {"å": null}]'),
+        (date(2026, 1, 2), "2026-01-02"),
+        (datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "2026-01-02T03:04:00+00:00"),
+        (Decimal("0.125"), "0.125"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+    ],
+)
+def test_values_other_than_text_have_one_form_in_csv(value, cell):
+    assert csv_cell(value) == cell
+
+
+def test_jsonl_writes_the_chosen_columns_in_order_and_nothing_escaped():
+    text = written(write_jsonl, [{"b": "blå\u2028", "c": 1}, {"a": 0.1}], ["a", "b"])
+    assert text == '{"a": null, "b": "blå\u2028"}\n{"a": 0.1, "b": null}\n'
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_table_is_one_json_document(count):
+    rows = [{"rate": 0.1 * number, "other": 1} for number in range(count)]
+    stream = io.StringIO()
+    assert write_table("undetected", rows, ["rate", "low"], stream) == count
+    assert json.loads(stream.getvalue()) == {
+        "table": "undetected",
+        "columns": ["rate", "low"],
+        "rows": [{"rate": row["rate"], "low": None} for row in rows],
+    }
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("value", ["\ud800", ["\udfff"], math.nan, math.inf, {1}, object()])
+def test_what_cannot_be_written_is_named_with_row_and_column(write, value):
+    with pytest.raises(ValueError, match="row 2, column 'b' cannot be written"):
+        write([{"a": 1}, {"a": 2, "b": value}], ["a", "b"], io.StringIO())
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_rows_are_written_as_they_come(write):
+    stream = io.StringIO()
+    sizes = []
+
+    def rows():
+        for number in range(3):
+            sizes.append(len(stream.getvalue()))
+            yield {"a": number}
+
+    assert write(rows(), ["a"], stream) == 3
+    assert sizes == sorted(set(sizes))
+
+
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+tables = st.lists(st.fixed_dictionaries({"a": texts, "b": texts}), min_size=1, max_size=5)
+
+
+@given(tables)
+def test_jsonl_comes_back_as_it_was(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("written") / "items.jsonl"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        write_jsonl(table, ["a", "b"], stream)
+    assert [row.values for row in read_jsonl(path)] == table
+
+
+@given(tables)
+def test_csv_comes_back_but_for_the_apostrophes(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("written") / "items.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        write_csv(table, ["a", "b"], stream)
+    for row, read in zip(table, read_csv(path), strict=True):
+        assert {name: read.values[name].removeprefix("'") for name in row} == {
+            name: text.removeprefix("'") for name, text in row.items()
+        }

@@ -1,0 +1,148 @@
+"""Where evaluators may be called.
+
+Whoever may edit an endpoint chooses its address, and this process calls it from inside the
+network. So an address is judged twice: as written (`check`), and again by the IP addresses its
+name resolves to, on every connection (`GuardedResolver`), since a name can change its mind
+between the two. Public hosts are allowed. Loopback and private ones only if the deployment lists
+them; link-local ones and cloud metadata services never.
+"""
+
+import socket
+from collections.abc import Collection
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import DefaultResolver
+
+from judging.providers.errors import ForbiddenAddress
+
+_IP = IPv4Address | IPv6Address
+_METADATA_NAMES = frozenset(
+    {
+        "metadata",
+        "metadata.google.internal",
+        "metadata.goog",
+        "instance-data",
+        "instance-data.ec2.internal",
+    }
+)
+_METADATA_NETWORKS = tuple(
+    ip_network(network)
+    for network in (
+        "169.254.0.0/16",
+        "fe80::/10",
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+        "192.0.0.192/32",
+        "fd00:ec2::254/128",
+        "fd20:ce::254/128",
+    )
+)
+_NAT64 = ip_network("64:ff9b::/96")
+
+
+def check(address: str, allowed_hosts: Collection[str] = ()) -> str:
+    """The address without a slash at its end, ready for a path; raises ForbiddenAddress.
+
+    Asks no name server. `allowed_hosts` are exact names or IP addresses, with or without
+    `:port`, that may be called although they are not public.
+    """
+    parts = _parts(address)
+    host = (parts.hostname or "").rstrip(".")
+    if host in _METADATA_NAMES:
+        raise ForbiddenAddress(f"{host} is a metadata service and may not be called.")
+    ip = _literal(host)
+    if ip is not None:
+        _check_ip(ip, host, parts.port, allowed_hosts)
+    elif _is_local_name(host) and not _is_listed(host, parts.port, allowed_hosts):
+        raise ForbiddenAddress(_unlisted(host))
+    return address.strip().rstrip("/")
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names like aiohttp does and refuses those that lead to a forbidden address."""
+
+    def __init__(
+        self, allowed_hosts: Collection[str] = (), inner: AbstractResolver | None = None
+    ) -> None:
+        self._allowed_hosts = allowed_hosts
+        self._inner = DefaultResolver() if inner is None else inner
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """What `host` resolves to; raises ForbiddenAddress if any of it may not be called."""
+        found = await self._inner.resolve(host, port, family)
+        for result in found:
+            _check_ip(ip_address(result["host"]), host.rstrip("."), port, self._allowed_hosts)
+        return found
+
+    async def close(self) -> None:
+        """Closes the resolver inside."""
+        await self._inner.close()
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address.strip())
+        _ = parts.port
+    except ValueError as error:
+        raise ForbiddenAddress(f"The address cannot be read: {error}.") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ForbiddenAddress("The address must begin with http:// or https:// and name a host.")
+    if "@" in parts.netloc:
+        raise ForbiddenAddress("The address holds a user name or password: name a key variable.")
+    if parts.query or parts.fragment:
+        raise ForbiddenAddress("The address must end before any ? or #.")
+    if "\\" in address or any(letter.isspace() for letter in address.strip()):
+        raise ForbiddenAddress("The address holds white space or a backslash.")
+    return parts
+
+
+def _literal(host: str) -> _IP | None:
+    """The IP address that `host` is, None if it is a name.
+
+    Other numeric spellings (2130706433, 127.1, 0x7f.1) are refused: the system's own resolver
+    would read them as IP addresses.
+    """
+    try:
+        return ip_address(host)
+    except ValueError:
+        last = host.rpartition(".")[2]
+        if last[:1].isdigit() or not last:
+            raise ForbiddenAddress(f"{host} is neither a name nor a full IP address.") from None
+        return None
+
+
+def _is_local_name(host: str) -> bool:
+    return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+
+
+def _check_ip(ip: _IP, host: str, port: int | None, allowed_hosts: Collection[str]) -> None:
+    inner = _embedded(ip)
+    if any(inner in network for network in _METADATA_NETWORKS) or inner.is_multicast:
+        raise ForbiddenAddress(f"{host} leads to {inner}, which may not be called.")
+    if not inner.is_global and not _is_listed(host, port, allowed_hosts):
+        raise ForbiddenAddress(_unlisted(host))
+
+
+def _embedded(ip: _IP) -> _IP:
+    """The IPv4 address that an IPv6 one stands for, or the address itself."""
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    bare = IPv6Address(int(ip))
+    return bare.ipv4_mapped or bare.sixtofour or bare
+
+
+def _is_listed(host: str, port: int | None, allowed_hosts: Collection[str]) -> bool:
+    with_port = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return any(entry.lower().rstrip(".") in {host, with_port} for entry in allowed_hosts)
+
+
+def _unlisted(host: str) -> str:
+    return (
+        f"{host} is not a public host: add it to EVALUATOR_HOSTS if evaluators may be called there."
+    )

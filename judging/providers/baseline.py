@@ -1,0 +1,75 @@
+"""Evaluators that need no network: they measure, always alike, and cost nothing.
+
+What they cannot know is the point: ROUGE-L sees every changed word, and length sees nothing
+else, so the two show what a figure is worth before a real evaluator is asked.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import aiohttp
+
+from judging.providers.answers import Answer, Prompt, Target
+from judging.providers.canonical import canonical_json
+from judging.providers.errors import Rejected
+from stats import rouge
+
+offline = True
+default_parameters: Mapping[str, Any] = MappingProxyType({})
+
+
+def body(*, model: str, parameters: Mapping[str, Any], prompt: Prompt) -> bytes:
+    """The prompt's parts as canonical JSON; `model` and `parameters` change nothing.
+
+    Parts: `metric` (a name in METRICS), `response`, and for ROUGE-L `gold`, one text or a list.
+    """
+    return canonical_json(dict(prompt.parts))
+
+
+async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+    """Measure one body; the text is strict JSON, {"score": ...}, the number unrounded.
+
+    Works in a thread, so that long texts do not hold up the event loop. Raises Rejected for an
+    unknown metric and for parts that are missing.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    metric, score = await asyncio.to_thread(_measured, body)
+    return Answer(
+        text=json.dumps({"score": score}),
+        finish="stop",
+        model=metric,
+        tokens_in=0,
+        tokens_out=0,
+        started=started,
+        seconds=time.perf_counter() - clock,
+    )
+
+
+def _measured(body: bytes) -> tuple[str, float]:
+    parts = json.loads(body)
+    metric = str(parts.get("metric"))
+    if metric not in METRICS:
+        raise Rejected(f"There is no metric {metric[:60]!r}; there are: {', '.join(METRICS)}.")
+    try:
+        return metric, METRICS[metric](parts)
+    except (KeyError, ValueError) as error:
+        raise Rejected(f"{metric} cannot be measured without {error}.") from None
+
+
+def _rouge(measure: rouge.Metric, parts: Mapping[str, Any]) -> float:
+    gold = parts["gold"]
+    references = [gold] if isinstance(gold, str) else gold
+    return rouge.best(references, parts["response"], measure)
+
+
+METRICS: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
+    "rouge-l": partial(_rouge, rouge.rouge_l),
+    "rouge-l-unicode": partial(_rouge, rouge.rouge_l_unicode),
+    "length": lambda parts: len(parts["response"]),
+}

@@ -1,0 +1,109 @@
+"""What can go wrong between us and an evaluator, and what to do about it.
+
+EvaluatorError
+├── Transient            try again, not before `retry_after` seconds if it is set
+│   ├── RateLimited      429
+│   ├── ServerTrouble    5xx, 408, 409, 425, or nobody answers at the address
+│   ├── TimedOut         the call's deadline passed
+│   └── BrokenReply      cut half-way, not JSON, too long, or not of the protocol's shape
+├── Permanent            this request will never succeed, others may
+│   └── Rejected         400, 404, 413, 422 and any other status without a rule of its own
+└── Halting              no request will succeed until a person acts: pause the run
+    ├── Unauthorised     401, 403
+    ├── QuotaExhausted   402, or 429 with a code that says the money is gone
+    ├── MissingKey       the environment variable is absent, empty, or not one that may be sent
+    └── ForbiddenAddress the address is one that evaluators may not be called at
+
+`cause` is the word under which a request that is given up is counted. The text of an error is
+fit for a screen: it never holds a key, and what the provider said is cut short.
+"""
+
+# The names say what to do, and `except Transient` reads better than with "Error" behind it.
+# ruff: noqa: N818
+
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+LONGEST_WORDS = 300
+_LONGEST_READ = 20_000
+_HIDDEN = "[key]"
+_CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
+
+
+class EvaluatorError(Exception):
+    """Any failure to get an answer; `retry_after` is None unless the provider named a wait."""
+
+    cause = "unavailable"
+    retry_after: float | None = None
+
+
+class Transient(EvaluatorError):
+    """A failure that may pass; `retry_after` in seconds when the provider asked for a wait."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class RateLimited(Transient):
+    cause = "rate-limited"
+
+
+class ServerTrouble(Transient):
+    cause = "unavailable"
+
+
+class TimedOut(Transient):
+    cause = "timed_out"
+
+
+class BrokenReply(Transient):
+    cause = "unavailable"
+
+
+class Permanent(EvaluatorError):
+    """This request is refused for good; trying it again would only repeat the refusal."""
+
+
+class Rejected(Permanent):
+    cause = "rejected"
+
+
+class Halting(EvaluatorError):
+    """A person has to act first; the request itself is not at fault and is not used up."""
+
+
+class Unauthorised(Halting):
+    cause = "unauthorised"
+
+
+class QuotaExhausted(Halting):
+    cause = "quota_exhausted"
+
+
+class MissingKey(Halting):
+    cause = "missing_key"
+
+
+class ForbiddenAddress(Halting):
+    cause = "forbidden_address"
+
+
+def fit_to_show(words: str, secrets: Iterable[str] = ()) -> str:
+    """`words` of a provider on one line, without secrets, at most LONGEST_WORDS characters.
+
+    Hides every given secret and whatever looks like a credential, before it cuts, so that no
+    part of a key is left at the end.
+    """
+    for secret in secrets:
+        for spelling in _spellings(secret):
+            words = words.replace(spelling, _HIDDEN)
+    words = " ".join(_CREDENTIAL.sub(_HIDDEN, words[:_LONGEST_READ]).split())
+    return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"
+
+
+def _spellings(secret: str) -> list[str]:
+    """A secret as it is, inside an address, and inside JSON that escapes slashes."""
+    forms = [secret, quote(secret, safe=""), secret.replace("/", "\\/")]
+    return [form for form in forms if form]

@@ -1,0 +1,37 @@
+"""Keys of evaluators: named in the database, held in the environment, read when needed."""
+
+import os
+import re
+from collections.abc import Mapping
+
+from judging.providers.errors import MissingKey
+
+# Narrow on purpose: whoever may edit an endpoint chooses both this name and the address the
+# value is sent to, so SECRET_KEY or DATABASE_URL must not be choosable.
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+
+
+def key_from(variable: str, environment: Mapping[str, str] | None = None) -> str:
+    """The key held by an environment variable, "" when `variable` is "" (no key wanted).
+
+    Raises MissingKey, which says what to do, for a name that is not of the form
+    `SOMETHING_API_KEY`, for a variable that is unset or empty, and for a value that cannot be
+    sent in a header.
+    """
+    if not variable:
+        return ""
+    if not VARIABLE.fullmatch(variable):
+        raise MissingKey(
+            f"{variable[:60]!r} may not hold an evaluator's key: choose a variable whose name is"
+            " in capitals and ends in _API_KEY."
+        )
+    key = (os.environ if environment is None else environment).get(variable, "").strip()
+    if not key:
+        raise MissingKey(
+            f"{variable} is not set: set it in the environment of the worker, then resume the run."
+        )
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise MissingKey(
+            f"{variable} holds white space or characters that no key has: set it again."
+        )
+    return key

@@ -1,0 +1,54 @@
+"""What calls cost, in the currency of the endpoint's prices, exact to the last digit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+# Bytes of UTF-8 in one token. Low for English (about 4.3) and close for scripts of three bytes
+# a character, so that what is reserved is rather too much than too little.
+BYTES_PER_TOKEN = 3
+LONGEST_ANSWER = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Per million tokens, in and out; None where unknown, zero where nothing is charged."""
+
+    per_million_in: Decimal | None = None
+    per_million_out: Decimal | None = None
+
+
+def cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) -> Decimal | None:
+    """What one answer cost; None if a price or a count is unknown and the price is not zero."""
+    sums = [
+        _part(prices.per_million_in, tokens_in),
+        _part(prices.per_million_out, tokens_out),
+    ]
+    known = [part for part in sums if part is not None]
+    return sum(known, Decimal(0)) if len(known) == len(sums) else None
+
+
+def estimate(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Decimal | None:
+    """What a request may cost before it is sent; None if a price is unknown.
+
+    The body is counted whole at BYTES_PER_TOKEN. The answer is taken to be as long as the
+    parameters allow (`max_completion_tokens` or `max_tokens`), else LONGEST_ANSWER tokens.
+    """
+    return cost(prices, -(-len(body) // BYTES_PER_TOKEN), _longest_answer(parameters))
+
+
+def _longest_answer(parameters: Mapping[str, Any]) -> int:
+    for name in ("max_completion_tokens", "max_tokens"):
+        value = parameters.get(name)
+        if isinstance(value, int) and value > 0:
+            return value
+    return LONGEST_ANSWER
+
+
+def _part(per_million: Decimal | None, tokens: int | None) -> Decimal | None:
+    if per_million is None:
+        return None
+    if per_million == 0:
+        return Decimal(0)
+    return None if tokens is None else (per_million * tokens).scaleb(-6)

@@ -1,0 +1,82 @@
+"""The one retry policy: how many times, and how long to wait in between."""
+
+import math
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+from judging.providers.errors import EvaluatorError, Transient
+
+LONGEST_RETRY_AFTER = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`attempts` in all, the first included; waits grow from `base` to `cap`, in seconds."""
+
+    attempts: int = 6
+    base: float = 1.0
+    cap: float = 60.0
+
+
+DEFAULT = Policy()
+
+
+def next_try(
+    attempt: int, error: EvaluatorError, rng: random.Random, policy: Policy = DEFAULT
+) -> float | None:
+    """Seconds to wait before the next attempt, or None to give up.
+
+    `attempt` counts from 1 and is the one that failed with `error`. Gives up on everything
+    but Transient errors, and when the attempts are used up. The wait is drawn evenly from 0 to
+    base x 2^(attempt - 1), at most `cap` ("full jitter": callers that failed together do not
+    come back together); a longer `retry_after` wins.
+    """
+    if not isinstance(error, Transient) or attempt >= policy.attempts:
+        return None
+    highest = min(policy.cap, policy.base * 2.0 ** (attempt - 1))
+    return max(rng.uniform(0.0, highest), error.retry_after or 0.0)
+
+
+def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that a provider asks us to wait, or None if it does not say so legibly.
+
+    Reads `retry-after-ms`, then `Retry-After` as seconds, then as an HTTP date, compared with
+    `now` (seconds since 1970, the present by default). Never negative, at most a day.
+    """
+    milliseconds = _number(_header(headers, "retry-after-ms"))
+    if milliseconds is not None:
+        return _bounded(milliseconds / 1000)
+    wanted = _header(headers, "retry-after")
+    seconds = _number(wanted)
+    if seconds is None:
+        seconds = _until(wanted, time.time() if now is None else now)
+    return None if seconds is None else _bounded(seconds)
+
+
+def _header(headers: Mapping[str, str], name: str) -> str:
+    return next((value.strip() for key, value in headers.items() if key.lower() == name), "")
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _until(text: str, now: float) -> float | None:
+    try:
+        date = parsedate_to_datetime(text)
+        # HTTP dates are in GMT, also when they do not say so legibly.
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)

@@ -1,0 +1,170 @@
+"""One HTTP exchange with an evaluator: its bytes, or an error that says what to do."""
+
+import asyncio
+import json
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+
+from judging.providers import addresses
+from judging.providers.answers import Target
+from judging.providers.errors import (
+    BrokenReply,
+    EvaluatorError,
+    ForbiddenAddress,
+    QuotaExhausted,
+    RateLimited,
+    Rejected,
+    ServerTrouble,
+    TimedOut,
+    Unauthorised,
+    fit_to_show,
+)
+from judging.providers.retries import parse_retry_after
+
+LONGEST_REPLY = 8 * 1024 * 1024
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What came back: status, headers, body, when it was asked (UTC), seconds to the last byte."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    started: datetime
+    seconds: float
+
+
+def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
+    """A session for calling evaluators; create it inside the running loop, use it as a context.
+
+    Every request and every connection is held against `addresses`. No cookies, no proxy from
+    the environment, and no limit of connections: limits are the limiter's business.
+    """
+
+    async def guard(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        addresses.check(str(request.url), allowed_hosts)
+        return await handler(request)
+
+    connector = aiohttp.TCPConnector(
+        limit=0, resolver=addresses.GuardedResolver(allowed_hosts), ttl_dns_cache=60
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        middlewares=(guard,),
+    )
+
+
+async def post(
+    session: aiohttp.ClientSession,
+    target: Target,
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str],
+) -> Received:
+    """Post JSON to `path` under the target; whatever status came is returned.
+
+    The target's timeout bounds the whole call. Follows no redirect, sends once. Raises
+    TimedOut, BrokenReply (cut, or longer than LONGEST_REPLY), ServerTrouble (nobody there) and
+    ForbiddenAddress.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    try:
+        async with session.post(
+            target.address.rstrip("/") + path,
+            data=body,
+            headers={"Content-Type": "application/json", **headers},
+            timeout=aiohttp.ClientTimeout(total=target.timeout),
+            allow_redirects=False,
+        ) as response:
+            content = await _bounded(response)
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        # Without the cause: aiohttp's errors carry the request, and with it the key.
+        raise _unsent_or_cut(error, target) from None
+    seconds = time.perf_counter() - clock
+    return Received(response.status, response.headers, content, started, seconds)
+
+
+def decoded(received: Received, secrets: Collection[str]) -> Any:
+    """The body as JSON; raises BrokenReply with its beginning if it is not."""
+    try:
+        return json.loads(received.body)
+    except (ValueError, RecursionError):
+        raise broken("is not JSON", received, secrets) from None
+
+
+def broken(how: str, received: Received, secrets: Collection[str]) -> BrokenReply:
+    """The error for a body that cannot be used, with its beginning."""
+    start = fit_to_show(received.body.decode("utf-8", "replace"), secrets)
+    return BrokenReply(f"The reply {how}: {start!r}")
+
+
+def refusal(received: Received, status: int, secrets: Collection[str]) -> EvaluatorError:
+    """The error that `status` stands for, with the provider's own words.
+
+    The status is the reply's own, or one that a gateway passes on inside a reply of 200.
+    """
+    words, code = provider_words(received.body)
+    shown = fit_to_show(words, secrets) or "no words beside it"
+    message = f"The provider answered {status}: {shown}"
+    retry_after = parse_retry_after(received.headers)
+    if status == 402 or (status == 429 and code in _NO_MONEY):
+        return QuotaExhausted(message)
+    if status in {401, 403}:
+        return Unauthorised(message)
+    if status == 429:
+        return RateLimited(message, retry_after)
+    if status in {408, 409, 425} or status >= 500:
+        return ServerTrouble(message, retry_after)
+    return Rejected(message)
+
+
+def provider_words(body: bytes) -> tuple[str, str]:
+    """Message and code of an error body, in any of the shapes that providers use.
+
+    A body that is not JSON, or of no known shape, is its own message; the code is then "".
+    """
+    text = body.decode("utf-8", "replace")
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return text, ""
+    if isinstance(found, list) and found:
+        found = found[0]
+    if not isinstance(found, dict):
+        return text, ""
+    inner = found.get("error", found)
+    if not isinstance(inner, dict):
+        return str(inner), ""
+    words = inner.get("message") or inner.get("detail") or text
+    return str(words), str(inner.get("code") or inner.get("type") or "")
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    async for chunk in response.content.iter_any():
+        content += chunk
+        if len(content) > LONGEST_REPLY:
+            raise BrokenReply(f"The reply is longer than {LONGEST_REPLY:,} bytes.")
+    return bytes(content)
+
+
+def _unsent_or_cut(error: Exception, target: Target) -> EvaluatorError:
+    if isinstance(error, asyncio.TimeoutError):
+        return TimedOut(f"No full reply within {target.timeout:g} s.")
+    words = fit_to_show(str(error) or type(error).__name__, (target.key,))
+    if isinstance(error, aiohttp.InvalidURL):
+        return ForbiddenAddress(f"The address cannot be called: {words}")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return ServerTrouble(f"Nobody answers at the address: {words}")
+    return BrokenReply(f"The connection broke: {words}")

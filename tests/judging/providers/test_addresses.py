@@ -1,0 +1,121 @@
+import asyncio
+
+import pytest
+from aiohttp.abc import AbstractResolver
+
+from judging.providers.addresses import GuardedResolver, check
+from judging.providers.errors import ForbiddenAddress
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://api.example.com/v1/", "http://8.8.8.8:8000/v1", "https://[2606:4700::1111]/v1"],
+)
+def test_public_hosts_may_be_called(address):
+    assert check(address) == address.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "api.example.com/v1",
+        "ftp://api.example.com",
+        "file:///etc/passwd",
+        "http:///v1",
+        "http://user:word@api.example.com",
+        "http://user@api.example.com",
+        "https://api.example.com/v1?key=1",
+        "https://api.example.com/v1#x",
+        "https://api.example.com:99999/",
+        "https://api.example.com\\@127.0.0.1/",
+        "https://api.example .com/",
+        "http://[::1",
+    ],
+)
+def test_what_is_not_a_plain_web_address_is_refused(address):
+    with pytest.raises(ForbiddenAddress):
+        check(address, ["127.0.0.1", "api.example.com"])
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "169.254.1.1",
+        "[fe80::1]",
+        "[fe80::1%25eth0]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::1]",
+        "[fd00:ec2::254]",
+        "100.100.100.200",
+        "168.63.129.16",
+        "224.0.0.1",
+        "metadata.google.internal",
+        "METADATA.google.internal.",
+    ],
+)
+def test_metadata_and_link_local_hosts_are_refused_also_when_listed(host):
+    with pytest.raises(ForbiddenAddress, match="may not be called"):
+        check(f"http://{host}/", [host.strip("[]"), host, host.lower().rstrip(".")])
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "10.0.0.8", "192.168.1.5", "0.0.0.0", "[::1]", "100.64.0.1"]
+)
+def test_hosts_that_are_not_public_may_be_called_only_when_listed(host):
+    with pytest.raises(ForbiddenAddress, match="EVALUATOR_HOSTS"):
+        check(f"http://{host}:8000/v1", ["other.example.com"])
+    check(f"http://{host}:8000/v1", [host.strip("[]")])
+
+
+def test_a_listed_port_allows_that_port_alone():
+    check("http://127.0.0.1:8000/v1", ["127.0.0.1:8000"])
+    check("http://[::1]:8000/v1", ["[::1]:8000"])
+    with pytest.raises(ForbiddenAddress):
+        check("http://127.0.0.1:6379/", ["127.0.0.1:8000"])
+
+
+@pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f000001", "0x7f.1", "0177.0.0.1"])
+def test_other_spellings_of_an_ip_address_are_refused(host):
+    with pytest.raises(ForbiddenAddress):
+        check(f"http://{host}/", ["127.0.0.1"])
+
+
+class Names(AbstractResolver):
+    """A name server that says something else each time."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def resolve(self, host, port=0, family=0):
+        ips = self.answers.pop(0)
+        return [{"hostname": host, "host": ip, "port": port, "family": 2} for ip in ips]
+
+    async def close(self):
+        self.answers.clear()
+
+
+def resolve(resolver, host="api.example.com"):
+    return asyncio.run(resolver.resolve(host, 443))
+
+
+def test_a_name_that_changes_its_mind_is_refused_at_its_next_connection():
+    resolver = GuardedResolver([], Names(["93.184.215.14"], ["127.0.0.1"]))
+    assert resolve(resolver)[0]["host"] == "93.184.215.14"
+    with pytest.raises(ForbiddenAddress):
+        resolve(resolver)
+
+
+def test_one_forbidden_address_among_several_is_enough():
+    with pytest.raises(ForbiddenAddress):
+        resolve(GuardedResolver([], Names(["93.184.215.14", "10.0.0.1"])))
+
+
+def test_a_listed_name_may_lead_to_a_private_address_but_never_to_metadata():
+    names = Names(["10.0.0.1"], ["169.254.169.254"])
+    resolver = GuardedResolver(["api.example.com"], names)
+    assert resolve(resolver)[0]["host"] == "10.0.0.1"
+    with pytest.raises(ForbiddenAddress, match="may not be called"):
+        resolve(resolver)

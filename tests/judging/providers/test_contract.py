@@ -1,0 +1,36 @@
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from judging.providers import PROVIDERS
+from tests.judging.providers.conftest import Text
+
+every_provider = pytest.mark.parametrize("name", PROVIDERS)
+PARTS = {"metric": "length", "response": "x", "gold": "y"}
+
+
+def body_of(name, **changed):
+    arguments = {"model": "m", "parameters": {}, "prompt": Text(parts=PARTS), **changed}
+    return PROVIDERS[name].body(**arguments)
+
+
+@every_provider
+def test_equal_input_gives_equal_bytes_of_canonical_json(name):
+    backwards = dict(reversed(PARTS.items()))
+    body = body_of(name)
+    assert body == body_of(name, prompt=Text(parts=backwards))
+    again = json.dumps(json.loads(body), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    assert body == again.encode()
+
+
+@every_provider
+def test_what_is_judged_changes_the_bytes(name):
+    other = Text(user="another text", parts={**PARTS, "response": "another text"})
+    assert body_of(name) != body_of(name, prompt=other)
+
+
+@every_provider
+def test_a_provider_says_whether_it_is_offline_and_what_it_adds(name):
+    assert isinstance(PROVIDERS[name].offline, bool)
+    assert isinstance(PROVIDERS[name].default_parameters, Mapping)

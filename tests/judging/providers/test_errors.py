@@ -1,0 +1,89 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from judging.providers import errors
+from judging.providers.errors import LONGEST_WORDS, fit_to_show
+from judging.providers.transport import Received, provider_words, refusal
+
+KEY = "sk-ab/cd+ef0123456789"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"the key {KEY} is wrong",
+        "GET /?key=sk-ab%2Fcd%2Bef0123456789",
+        r'{"key": "sk-ab\/cd+ef0123456789"}',
+        f"Authorization: Bearer {KEY}",
+        "x" * (LONGEST_WORDS - 8) + f" {KEY}",
+    ],
+)
+def test_a_key_is_hidden_in_every_spelling_and_before_the_cut(words):
+    shown = fit_to_show(words, (KEY,))
+    assert "sk-ab" not in shown
+    assert "0123456789" not in shown
+
+
+def test_a_credential_that_we_did_not_send_is_hidden_too():
+    assert fit_to_show("got Bearer abc.def, expected sk-other12345") == "got [key], expected [key]"
+
+
+def test_words_are_put_on_one_line_and_cut():
+    assert fit_to_show("a\n\n b") == "a b"
+    assert len(fit_to_show("long " * 1000)) == LONGEST_WORDS
+
+
+def test_no_key_hides_nothing():
+    assert fit_to_show("as it is", ("",)) == "as it is"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error"),
+    [
+        (400, "", errors.Rejected),
+        (404, "", errors.Rejected),
+        (413, "", errors.Rejected),
+        (422, "", errors.Rejected),
+        (302, "", errors.Rejected),
+        (401, "", errors.Unauthorised),
+        (403, "", errors.Unauthorised),
+        (402, "", errors.QuotaExhausted),
+        (429, "insufficient_quota", errors.QuotaExhausted),
+        (429, "tokens", errors.RateLimited),
+        (408, "", errors.ServerTrouble),
+        (500, "", errors.ServerTrouble),
+        (529, "", errors.ServerTrouble),
+    ],
+)
+def test_every_status_has_one_error(status, code, error):
+    body = b'{"error": {"message": "words", "code": "%s"}}' % code.encode()
+    received = Received(status, {"Retry-After": "3"}, body, datetime.now(UTC), 0.1)
+    found = refusal(received, status, ())
+    assert type(found) is error
+    assert str(found) == f"The provider answered {status}: words"
+    assert found.retry_after == (3.0 if isinstance(found, errors.Transient) else None)
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "code"),
+    [
+        (b'{"error": {"message": "m", "code": null, "type": "t"}}', "m", "t"),
+        (b'{"error": "just words"}', "just words", ""),
+        (b'{"message": "m", "code": 40}', "m", "40"),
+        (b'{"detail": "d"}', "d", ""),
+        (b'[{"error": {"message": "in a list"}}]', "in a list", ""),
+        (b"<h1>Bad gateway</h1>", "<h1>Bad gateway</h1>", ""),
+        (b"[]", "[]", ""),
+        (b"\xff", "�", ""),
+    ],
+)
+def test_the_words_of_a_provider_are_found_in_every_known_shape(body, words, code):
+    assert provider_words(body) == (words, code)
+
+
+def test_every_error_belongs_to_one_branch_and_has_a_cause():
+    branches = {errors.Transient, errors.Permanent, errors.Halting}
+    assert set(errors.EvaluatorError.__subclasses__()) == branches
+    leaves = [leaf for branch in branches for leaf in branch.__subclasses__()]
+    assert all("cause" in vars(leaf) for leaf in leaves)

@@ -1,0 +1,217 @@
+import asyncio
+import hashlib
+import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from judging.providers import Target, connect, errors, openai_compatible
+from judging.providers.transport import LONGEST_REPLY
+from tests.judging.providers.conftest import Text
+from tests.services.scripted_evaluator import running
+
+KEY = "sk-test-4f1d/9b2e77aa0c31"
+
+
+def body_of(model="m", parameters=None, **prompt):
+    return openai_compatible.body(model=model, parameters=parameters or {}, prompt=Text(**prompt))
+
+
+def test_an_answer_carries_text_finish_model_tokens_and_times(ask):
+    before = datetime.now(UTC)
+    answer = ask("scripted+latency=0.05")
+    assert 1 <= json.loads(answer.text)["score"] <= 10
+    assert (answer.finish, answer.model) == ("stop", "scripted-0001")
+    assert answer.tokens_in > 10
+    assert answer.tokens_out > 1
+    assert before <= answer.started <= datetime.now(UTC)
+    assert 0.05 <= answer.seconds < 3
+
+
+def test_the_same_body_is_answered_alike(ask):
+    assert ask().text == ask().text
+
+
+def test_the_bytes_that_body_gives_are_the_bytes_that_arrive(ask, evaluator):
+    ask("bytes")
+    assert evaluator.log[-1]["digest"] == hashlib.sha256(body_of("bytes")).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("fault", "finish"),
+    [
+        ("truncated", "length"),
+        ("refused", "refused"),
+        ("filtered", "filtered"),
+        ("filtered_prompt", "filtered"),
+    ],
+)
+def test_an_answer_that_is_no_verdict_is_an_answer_with_its_finish(ask, fault, finish):
+    assert ask(f"scripted+{fault}").finish == finish
+
+
+def test_a_refusal_keeps_the_words_of_the_model(ask):
+    assert ask("scripted+refused").text == "I will not judge this."
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "cause"),
+    [
+        ("rate_limited", errors.RateLimited, "rate-limited"),
+        ("gateway_error", errors.RateLimited, "rate-limited"),
+        ("server_error", errors.ServerTrouble, "unavailable"),
+        ("broken_json", errors.BrokenReply, "unavailable"),
+        ("wrong_shape", errors.BrokenReply, "unavailable"),
+        ("cut", errors.BrokenReply, "unavailable"),
+        ("huge", errors.BrokenReply, "unavailable"),
+        ("rejected", errors.Rejected, "rejected"),
+        ("redirect", errors.Rejected, "rejected"),
+        ("unauthorised", errors.Unauthorised, "unauthorised"),
+        ("quota", errors.QuotaExhausted, "quota_exhausted"),
+    ],
+)
+def test_every_failure_is_an_error_of_its_own_kind_and_sent_once(
+    ask, evaluator, fault, error, cause
+):
+    before = len(evaluator.log)
+    with pytest.raises(errors.EvaluatorError) as caught:
+        ask(f"once+{fault}")
+    assert type(caught.value) is error
+    assert caught.value.cause == cause
+    assert len(evaluator.log) == before + 1
+
+
+def test_a_wait_that_the_provider_asks_for_reaches_the_error(ask):
+    with pytest.raises(errors.RateLimited) as caught:
+        ask("scripted+rate_limited+retry_after=7.5")
+    assert caught.value.retry_after == 7.5
+
+
+def test_a_provider_that_hangs_meets_the_deadline(ask):
+    with pytest.raises(errors.TimedOut, match=r"0\.2 s"):
+        ask("scripted+hang", timeout=0.2)
+
+
+def test_nobody_at_the_address_is_trouble_that_may_pass(ask):
+    with pytest.raises(errors.ServerTrouble, match="Nobody answers"):
+        ask(address="http://127.0.0.1:9/v1")
+
+
+def test_a_wrong_path_is_rejected(ask, evaluator):
+    with pytest.raises(errors.Rejected, match="404"):
+        ask(address=f"{evaluator.address}/v2")
+
+
+def test_the_key_travels_and_no_message_shows_it(ask):
+    with pytest.raises(errors.Unauthorised) as caught:
+        ask("scripted+unauthorised", key=KEY)
+    shown = repr(caught.value) + str(caught.value)
+    assert "this key is wrong: [key]" in shown
+    assert KEY not in shown
+    assert caught.value.__cause__ is None
+    assert KEY not in repr(Target("http://127.0.0.1", KEY))
+
+
+def test_without_a_key_no_authorization_is_sent(ask):
+    with pytest.raises(errors.Unauthorised, match="this key is wrong: nothing"):
+        ask("scripted+unauthorised")
+
+
+def test_a_huge_reply_is_not_read_to_its_end(ask):
+    with pytest.raises(errors.BrokenReply, match=f"longer than {LONGEST_REPLY:,}"):
+        ask("scripted+huge")
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed_hosts"),
+    [
+        ("http://169.254.169.254/latest", ("169.254.169.254",)),
+        ("http://127.0.0.1:1/v1", ()),
+        ("http://[::ffff:127.0.0.1]:1/v1", ()),
+    ],
+)
+def test_a_forbidden_address_is_not_called(ask, address, allowed_hosts):
+    with pytest.raises(errors.ForbiddenAddress):
+        ask(address=address, allowed_hosts=allowed_hosts)
+
+
+def test_a_name_that_leads_to_loopback_is_not_called_unless_listed(ask, evaluator):
+    address = evaluator.address.replace("127.0.0.1", "localhost")
+    with pytest.raises(errors.ForbiddenAddress, match="EVALUATOR_HOSTS"):
+        ask(address=address, allowed_hosts=())
+    assert ask(address=address, allowed_hosts=("localhost",)).finish == "stop"
+
+
+def test_many_at_once_each_get_their_own_answer():
+    async def all_of_them(address):
+        async with connect(["127.0.0.1"]) as session:
+            bodies = [body_of(f"m{number}") for number in range(200)]
+            target = Target(address)
+            asked = [openai_compatible.ask(session, target, body) for body in bodies]
+            return await asyncio.gather(*asked)
+
+    with running() as evaluator:
+        answers = asyncio.run(all_of_them(evaluator.address))
+    assert [answer.model for answer in answers] == [f"m{number}-0001" for number in range(200)]
+
+
+def test_a_body_is_canonical_json_with_temperature_0_by_default():
+    assert body_of(user="Naïve?", system="") == (
+        b'{"messages":[{"content":"Na\xc3\xafve?","role":"user"}],"model":"m","temperature":0}'
+    )
+
+
+def test_parameters_go_over_the_defaults_and_none_takes_one_away():
+    assert json.loads(body_of(parameters={"temperature": 1}))["temperature"] == 1
+    assert "temperature" not in json.loads(body_of(parameters={"temperature": None}))
+
+
+def test_the_order_of_parameters_does_not_change_the_bytes():
+    one, other = {"top_p": 0.5, "seed": 1}, {"seed": 1, "top_p": 0.5}
+    assert body_of(parameters=one) == body_of(parameters=other)
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "stream", "n"])
+def test_parameters_that_are_ours_to_say_are_refused(name):
+    with pytest.raises(ValueError, match=name):
+        body_of(parameters={name: 2})
+
+
+@pytest.mark.parametrize("broken", [{"parameters": {"top_p": float("nan")}}, {"user": "\ud800"}])
+def test_what_json_cannot_say_is_refused(broken):
+    with pytest.raises(ValueError):
+        body_of(**broken)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "text", "finish"),
+    [
+        ({"content": None}, "length", "", "length"),
+        ({"content": "x"}, None, "x", "other"),
+        ({"content": "x"}, ["stop"], "x", "other"),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "image"}]}, "eos", "a", "stop"),
+    ],
+)
+def test_shapes_that_other_servers_send_are_read(message, reason, text, finish):
+    assert answer_to(message, reason)[:2] == (text, finish)
+
+
+def answer_to(message, reason):
+    reply = {"choices": [{"message": message, "finish_reason": reason}], "usage": None}
+    received = SimpleNamespace(started=datetime.now(UTC), seconds=0.1, body=b"{}")
+    answer = openai_compatible._answer(reply, received, Target("http://h"))
+    return answer.text, answer.finish, answer.tokens_in
+
+
+def test_tokens_that_are_not_reported_are_unknown_not_0():
+    assert answer_to({"content": "x"}, "stop")[2] is None
+
+
+@pytest.mark.parametrize(
+    "reply", [[], "x", {"choices": [3]}, {"choices": [{"message": {"content": 3}}]}]
+)
+def test_a_reply_of_another_shape_is_broken(reply):
+    received = SimpleNamespace(started=datetime.now(UTC), seconds=0.1, body=b"{}")
+    with pytest.raises(errors.BrokenReply, match="not a chat completion"):
+        openai_compatible._answer(reply, received, Target("http://h"))

@@ -1,0 +1,286 @@
+"""A scripted evaluator: a real HTTP server on loopback that speaks OpenAI's chat protocol.
+
+As a process:
+
+    python tests/services/scripted_evaluator.py --port 0 --log requests.jsonl --latency 0.05 \\
+        --fault rate_limited=first:2 --fault server_error=0.05 --judge oracle:0.8
+
+It prints {"port": ..., "address": ...} and serves until SIGTERM. In a test: `with running(...)`.
+A fault is one of FAULTS, for the first n times that a body is seen (`first:2`), for a share of
+all requests (`0.05`), or always (no value). A model's name may carry its own script behind
+plus signs (`any-name+cut=first:1+latency=0.2`), and POST /script replaces the script with
+{"faults": {...}, "latency": ..., "judge": ..., "wrong": [...]}.
+
+The log has one JSON line a request, written at once: digest (sha256 of the body), model,
+attempt, fault, status, received and answered (seconds since 1970). `answered` is null when the
+client went away before it had its answer.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from aiohttp import web
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.services.scripted_judge import Judge, chance, judge_from
+
+# Status, words and code of what the protocol reports as an error.
+REFUSALS = {
+    "rate_limited": (429, "too many requests", "rate_limit_exceeded"),
+    "quota": (429, "the quota is used up", "insufficient_quota"),
+    "server_error": (500, "something broke", "server_error"),
+    "unauthorised": (401, "this key is wrong: ", "invalid_api_key"),
+    "rejected": (400, "this cannot be asked", "invalid_request_error"),
+    "filtered_prompt": (400, "the prompt was filtered", "content_filter"),
+    "redirect": (307, "it has moved", "moved"),
+}
+BROKEN = {"broken_json", "wrong_shape", "gateway_error", "huge", "cut", "hang"}
+FAULTS = REFUSALS.keys() | BROKEN | {"truncated", "refused", "filtered"}
+
+
+@dataclass(frozen=True)
+class Script:
+    """How to behave; `faults` maps a name of FAULTS to `first:n`, a share, or "" for always."""
+
+    latency: float = 0.0
+    retry_after: float | None = None
+    faults: Mapping[str, str] = field(default_factory=dict)
+    judge: Judge = field(default_factory=Judge)
+
+    def but(self, words: Sequence[str]) -> "Script":
+        """This script with words like `latency=0.2` and `cut=first:1` over it; others mean none."""
+        said = dict(word.partition("=")[::2] for word in words)
+        faults = {name: value for name, value in said.items() if name in FAULTS}
+        retry_after = said.get("retry_after", self.retry_after)
+        return replace(
+            self,
+            latency=float(said.get("latency", self.latency)),
+            retry_after=None if retry_after is None else float(retry_after),
+            faults=faults | {name: self.faults[name] for name in self.faults.keys() - faults},
+        )
+
+    def fault(self, digest: str, attempt: int) -> str:
+        """The first fault that is due, "" for none; the same for the same body and attempt."""
+        for name, when in self.faults.items():
+            first = when.removeprefix("first:")
+            if first != when:
+                due = attempt <= int(first)
+            else:
+                due = chance(digest, str(attempt), name) < float(when or 1)
+            if due:
+                return name
+        return ""
+
+
+class ScriptedEvaluator:
+    """Answers chat completions after a script.
+
+    `log` has each request from its arrival on; the log file gets its line when it is over.
+    """
+
+    def __init__(self, script: Script, log: Path | None = None) -> None:
+        self.script = script
+        self.log: list[dict[str, Any]] = []
+        self.port = 0
+        self._seen: Counter[str] = Counter()
+        self._file: BinaryIO | None = log.open("ab", buffering=0) if log else None
+
+    @property
+    def address(self) -> str:
+        """What an endpoint names as its address."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """One request of any kind."""
+        if request.path == "/script" and request.method == "POST":
+            self.script = script_from(await request.json())
+            return web.json_response({})
+        if request.path != "/v1/chat/completions" or request.method != "POST":
+            return web.json_response(_error("there is nothing here", "not_found"), status=404)
+        return await self._complete(request)
+
+    async def _complete(self, request: web.BaseRequest) -> web.StreamResponse:
+        received = time.time()
+        body = await request.read()
+        asked = json.loads(body)
+        digest = hashlib.sha256(body).hexdigest()
+        self._seen[digest] += 1
+        script = self.script.but(asked["model"].split("+")[1:])
+        fault = script.fault(digest, self._seen[digest])
+        entry = {
+            "digest": digest,
+            "model": asked["model"],
+            "attempt": self._seen[digest],
+            "fault": fault,
+            "status": None,
+            "received": received,
+            "answered": None,
+        }
+        self.log.append(entry)
+        try:
+            return await self._answer(request, script, asked, entry)
+        finally:
+            self._write(entry)
+
+    async def _answer(
+        self, request: web.BaseRequest, script: Script, asked: Any, entry: dict[str, Any]
+    ) -> web.StreamResponse:
+        if script.latency:
+            await asyncio.sleep(script.latency)
+        if entry["fault"] == "hang":
+            await asyncio.sleep(3600)
+        if entry["fault"] == "cut":
+            return await _cut(request)
+        response = _response(request, script, asked, entry["fault"])
+        await response.prepare(request)
+        entry["status"] = response.status
+        await response.write_eof()
+        if request.transport is not None and not request.transport.is_closing():
+            entry["answered"] = time.time()
+        return response
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        if self._file:
+            self._file.write(json.dumps(entry).encode() + b"\n")
+
+    async def serve(self, port: int, on_start: Callable[[], object], stop: asyncio.Event) -> None:
+        """Serve on loopback until `stop` is set; port 0 takes a free one."""
+        # Cancelled handlers are how the log learns that a client went away.
+        server = web.Server(self.handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        on_start()
+        await stop.wait()
+        await runner.cleanup()
+
+
+def script_from(words: Mapping[str, Any]) -> Script:
+    """A script from the JSON of POST /script."""
+    judge = judge_from(words.get("judge", "digest"), words.get("wrong", ()))
+    faults = {name: str(value) for name, value in words.get("faults", {}).items()}
+    if unknown := faults.keys() - set(FAULTS):
+        raise ValueError(f"no faults are called {sorted(unknown)}")
+    return Script(words.get("latency", 0.0), words.get("retry_after"), faults, judge)
+
+
+@contextmanager
+def running(script: Script | None = None, log: Path | None = None) -> Iterator[ScriptedEvaluator]:
+    """A scripted evaluator in a thread of its own, for the length of the block."""
+    evaluator, started = ScriptedEvaluator(script or Script(), log), threading.Event()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    thread = threading.Thread(
+        target=loop.run_until_complete, args=(evaluator.serve(0, started.set, stop),), daemon=True
+    )
+    thread.start()
+    try:
+        assert started.wait(10), "the scripted evaluator did not start"
+        yield evaluator
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+        loop.close()
+
+
+def _response(
+    request: web.BaseRequest, script: Script, asked: Any, fault: str
+) -> web.StreamResponse:
+    if fault in REFUSALS:
+        status, words, code = REFUSALS[fault]
+        headers = {"Location": "/v1/elsewhere"} if fault == "redirect" else {}
+        if status == 429 and script.retry_after is not None:
+            headers["Retry-After"] = f"{script.retry_after:g}"
+        if fault == "unauthorised":
+            words += request.headers.get("Authorization", "nothing")
+        return web.json_response(_error(words, code), status=status, headers=headers)
+    if fault == "broken_json":
+        return web.Response(text='{"choices": [{"mess', content_type="application/json")
+    if fault == "wrong_shape":
+        return web.json_response({"object": "chat.completion", "choices": []})
+    if fault == "gateway_error":
+        return web.json_response({"error": {"message": "the host is busy", "code": 429}})
+    if fault == "huge":
+        return web.Response(body=b" " * (9 * 1024 * 1024))
+    return web.json_response(_completion(script, asked, fault))
+
+
+def _completion(script: Script, asked: Any, fault: str) -> dict[str, Any]:
+    prompt = asked["messages"][-1]["content"]
+    text = script.judge.answer(prompt)
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    finish = "stop"
+    if fault == "truncated":
+        message["content"], finish = text[: len(text) // 2], "length"
+    elif fault == "refused":
+        message |= {"content": None, "refusal": "I will not judge this."}
+    elif fault == "filtered":
+        message["content"], finish = None, "content_filter"
+    return {
+        "id": "scripted",
+        "object": "chat.completion",
+        "model": asked["model"].split("+")[0] + "-0001",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4},
+    }
+
+
+def _error(words: str, code: str) -> dict[str, Any]:
+    return {"error": {"message": words, "type": code, "code": code}}
+
+
+async def _cut(request: web.BaseRequest) -> web.StreamResponse:
+    """A reply that promises more than comes before the connection closes."""
+    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    await response.prepare(request)
+    await response.write(b'{"choices": [{"mess')
+    if request.transport is not None:
+        request.transport.close()
+    return response
+
+
+def main() -> None:
+    """Serve as a process until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--retry-after", type=float)
+    parser.add_argument("--fault", action="append", default=[], help="NAME[=first:N|=SHARE]")
+    parser.add_argument("--judge", default="digest", help="digest, or oracle:SHARE")
+    parser.add_argument("--wrong", type=Path, help="one JSON string a line: what the oracle knows")
+    asyncio.run(_serve(parser.parse_args()))
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    lines = options.wrong.read_text("utf-8").splitlines() if options.wrong else []
+    judge = judge_from(options.judge, map(json.loads, lines))
+    script = Script(options.latency, options.retry_after, judge=judge).but(options.fault)
+    evaluator, stop = ScriptedEvaluator(script, options.log), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+    def announce() -> None:
+        sys.stdout.write(json.dumps({"port": evaluator.port, "address": evaluator.address}) + "\n")
+        sys.stdout.flush()
+
+    await evaluator.serve(options.port, announce, stop)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+# What one does with a checkout. Everything that is installed goes to .venv, all that is kept to var.
+#
+#   make demo [DATA=path]   set up and serve an example project (or the published archive)
+#   make serve              serve what is in the database
+#   make test  [ARGS=...]   all tests; REQUIRE_SERVICES=1 makes a missing service a failure
+#   make check              format, lint, types, import contracts, templates, migrations, deployment
+#   make bench              measure what must stay fast
+#   make format             let the formatter and the linter correct what they can
+#   make setup [PYTHON=...] the virtual environment alone
+#   make clean              drop the virtual environment and caches; var stays
+
+VENV ?= .venv
+PYTHON ?=
+HOST ?= 127.0.0.1
+PORT ?= 8000
+DATA ?=
+ARGS ?=
+
+BIN := $(VENV)/bin
+MANAGE := $(BIN)/python manage.py
+LOCKS := requirements/uv.txt requirements/runtime.txt
+DJADE = --target-version 5.2 $(shell find templates -name '*.html')
+BENCHMARKS = $(subst /,.,$(basename $(filter-out %/__init__.py,$(wildcard benchmarks/*.py))))
+# Settings as in production; nothing is connected to.
+PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.example \
+	DATABASE_URL=postgresql://blindspot@127.0.0.1/blindspot REDIS_URL=redis://127.0.0.1:6379/0 \
+	SECRET_KEY=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo serve test check bench format clean python
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: $(VENV)/runtime.stamp
+
+demo: $(VENV)/runtime.stamp
+	@$(MANAGE) demo $(if $(DATA),--data "$(DATA)")
+	@exec $(MANAGE) serve --host $(HOST) --port $(PORT)
+
+serve: $(VENV)/runtime.stamp
+	@exec $(MANAGE) serve --host $(HOST) --port $(PORT)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/djade --check $(DJADE)
+	$(MANAGE) makemigrations --check --dry-run
+	$(PRODUCTION) $(MANAGE) check --deploy --fail-level WARNING
+
+bench: $(VENV)/dev.stamp
+	@for each in $(BENCHMARKS); do echo "== $$each"; $(BIN)/python -m $$each || exit 1; done
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/djade $(DJADE)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+# A set that was synced leaves a stamp. The development set holds the runtime set.
+$(VENV)/runtime.stamp: $(LOCKS) $(VENV)/python.stamp
+	@echo "setup: the locked runtime set"
+	@rm -f $(VENV)/dev.stamp
+	@requirements/install $(VENV) requirements/runtime.txt
+	@touch $@
+
+$(VENV)/dev.stamp: $(LOCKS) requirements/dev.txt $(VENV)/python.stamp
+	@echo "setup: the locked development set"
+	@requirements/install $(VENV) requirements/dev.txt
+	@touch $(VENV)/runtime.stamp $@
+
+# Naming another Python makes the environment anew.
+$(VENV)/python.stamp: $(if $(PYTHON),python)
+	@requirements/venv $(VENV) "$(PYTHON)"
+	@touch $@

@@ -165,4 +165,6 @@ class _Counted(io.RawIOBase):
 
 
 def _damaged(place: str, error: Exception) -> FormatError:
-    return FormatError(f"{place}: is damaged ({error}). Fetch or pack the archive again.")
+    return FormatError(
+        f"{place}: is damaged ({str(error) or 'cut short'}). Fetch or pack the archive again."
+    )

@@ -4,7 +4,7 @@ import unicodedata
 import zipfile
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -33,11 +33,13 @@ def test_a_text_without_words_scores_nothing(pair):
     assert rouge_l(*pair) == rouge_l_unicode(*pair) == 0
 
 
+@settings(deadline=None)
 @given(ascii_text, ascii_text)
 def test_equals_rouge_score_on_ascii(reference, candidate):
     assert rouge_l(reference, candidate) == pytest.approx(google(reference, candidate), abs=1e-9)
 
 
+@settings(deadline=None)
 @given(few_words, few_words)
 def test_equals_rouge_score_where_words_return(reference, candidate):
     assert rouge_l(reference, candidate) == pytest.approx(google(reference, candidate), abs=1e-9)
@@ -63,6 +65,7 @@ def test_composed_and_decomposed_letters_are_the_same_word():
     assert rouge_l_unicode("smörgås", unicodedata.normalize("NFD", "smörgås")) == 1
 
 
+@settings(deadline=None)
 @given(few_words, few_words)
 def test_both_tokenisers_agree_on_plain_words(reference, candidate):
     assert rouge_l_unicode(reference, candidate) == rouge_l(reference, candidate)

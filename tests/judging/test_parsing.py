@@ -1,0 +1,103 @@
+import re
+
+import pytest
+
+from judging import outputs
+from judging.parsing import Answer, Patterns, find, marks
+
+PATTERNS = Patterns(
+    marked=marks("score", r"\d+"),
+    loose=re.compile(r"(\d+)/10"),
+    bare=re.compile(r"(\d+)"),
+)
+
+
+def found(text):
+    return find(text, "score", PATTERNS)
+
+
+def test_the_parser_version_is_the_same_under_both_names():
+    assert outputs.PARSER == "parse-1"
+
+
+@pytest.mark.parametrize(
+    "text, path",
+    [
+        ('{"score": 7}', "strict"),
+        (' \n{"score": 7}\n', "strict"),
+        ('```json\n{"score": 7}\n```', "fenced"),
+        ('Here it is:\n```\n{"score": 7}\n```\nThat is all.', "fenced"),
+        ('Here it is: {"score": 7}', "embedded"),
+        ('{"score": 7} That is all.', "embedded"),
+        ('[{"score": 7}]', "embedded"),
+        ('{"explanation": "two\nlines", "score": 7}', "embedded"),
+        ("[[7]]", "pattern"),
+        ("Score: 7", "pattern"),
+        ("7/10", "pattern"),
+        ("7", "pattern"),
+    ],
+)
+def test_an_answer_says_by_which_way_it_was_found(text, path):
+    answer = found(text)
+    assert (str(answer.raw), answer.path) == ("7", path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 3} and then {"score": 7}',
+        '```json\n{"score": 3}\n```\nOn reflection:\n```json\n{"score": 7}\n```',
+        '```json\n{"score": 3}\n```\nOn reflection: {"score": 7}',
+        '[[3]] {"score": 7}',
+        '{"score": 3} [[7]]',
+        '{"score": 3}\nFinal score: 7',
+        "<think>score: 3</think> score: 7",
+        '{"score": 7} {"other": 3}',
+        '{"score": 7, "example": {"score": 3}} ok',
+        '{"score": 7} The reason for the score: it is clear. Not 3/10.',
+        'In \\frac{1}{2} and {x} there is nothing. {"score": 7}',
+        '{"explanation": "unclosed, {"score": 7}',
+    ],
+)
+def test_the_last_answer_counts_and_nothing_that_merely_looks_like_one(text):
+    assert str(found(text).raw) == "7"
+
+
+@pytest.mark.parametrize("text", ["", "nothing", '{"other": 7}', "[1, 2]", "null", "score:"])
+def test_a_reply_without_an_answer_has_none(text):
+    assert found(text) is None
+
+
+def test_the_key_decides_even_where_its_value_cannot_be_used():
+    assert found('{"score": 7, "Score": 8} ') == Answer(None, "strict", "")
+    assert found('ok {"score": NaN}') == Answer(None, "embedded", "")
+
+
+def test_a_key_that_stands_twice_elsewhere_does_no_harm():
+    answer = found('{"note": 1, "note": 2, "explanation": "x", "score": 7}')
+    assert answer == Answer(7, "strict", "x")
+
+
+@pytest.mark.parametrize(
+    "text, explanation",
+    [
+        ('{"explanation": "Clear.", "score": 7}', "Clear."),
+        ('{"explanation": ["Clear."], "score": 7}', ""),
+        ("Clear.\nScore: 7", "Clear."),
+        ("[[7]] since it is clear", "since it is clear"),
+        ("Score: 7", ""),
+    ],
+)
+def test_the_explanation_is_the_one_in_the_object_or_what_stands_round_the_mark(text, explanation):
+    assert found(text).explanation == explanation
+
+
+def test_where_the_search_gives_up_no_earlier_answer_counts():
+    nested = '{"a":' * 100_000
+    assert found('{"score": 7} ') is not None
+    assert found('{"score": 7} ' + nested + ' {"score": 3}') is None
+
+
+def test_many_broken_objects_in_a_reply_of_common_length_do_not_hide_its_answer():
+    code = 'print({"x" + name})\n' * 300
+    assert found(code + '{"score": 7}').raw == 7

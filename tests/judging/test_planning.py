@@ -1,0 +1,93 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judging.planning import request_digest, run_digest, shuffled
+
+REQUEST = {
+    "provider": "openai_compatible",
+    "address": "http://127.0.0.1:9/v1",
+    "model": "m",
+    "parameters": {"temperature": 0},
+    "body": b'{"model": "m"}',
+    "sample": 0,
+    "occasion": "",
+}
+RUN = {
+    "strategy": "s" * 64,
+    "renderer": "render-1",
+    "parser": "parse-1",
+    "endpoint": {"provider": "baseline", "parameters": {}},
+    "items": [("a", "1"), ("b", "2")],
+    "few_shot": [("x", "1"), ("y", "2")],
+    "samples": 1,
+    "seed": 7,
+}
+
+
+def test_equal_requests_have_one_digest():
+    assert request_digest(**REQUEST) == request_digest(**REQUEST)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"provider": "baseline"},
+        {"address": "http://127.0.0.1:9/v1/"},
+        {"model": "n"},
+        {"parameters": {"temperature": 1}},
+        {"parameters": {}},
+        {"body": b'{"model":  "m"}'},
+        {"sample": 1},
+        {"occasion": "canary"},
+        # joined without marks these would be the same characters as before
+        {"address": "http://127.0.0.1:9/v", "model": "1m"},
+    ],
+)
+def test_whatever_differs_in_a_request_differs_in_its_digest(change):
+    assert request_digest(**REQUEST | change) != request_digest(**REQUEST)
+
+
+def test_a_run_is_the_same_in_whatever_order_its_items_come():
+    backwards = RUN | {"items": reversed(RUN["items"])}
+    assert run_digest(**backwards) == run_digest(**RUN)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"strategy": "t" * 64},
+        {"renderer": "render-2"},
+        {"parser": "parse-2"},
+        {"endpoint": {"provider": "baseline", "parameters": {"seed": 1}}},
+        {"items": [("a", "1")]},
+        {"items": [("a", "1"), ("b", "3")]},
+        {"items": [("a", "2"), ("b", "1")]},
+        {"few_shot": [("y", "2"), ("x", "1")]},
+        {"samples": 2},
+        {"seed": 8},
+    ],
+)
+def test_whatever_a_run_pins_is_in_its_digest(change):
+    assert run_digest(**RUN | change) != run_digest(**RUN)
+
+
+def test_the_order_of_a_seed_is_fixed_for_good():
+    # sha256sum of 1:d, 1:a, 1:b, 1:c begins 24, 41, 6f, b8; of 2:c, 2:d, 2:a, 2:b 19, 6a, f2, fa
+    assert shuffled(1, "abcd") == ["d", "a", "b", "c"]
+    assert shuffled(2, "abcd") == ["c", "d", "a", "b"]
+
+
+@settings(deadline=None)
+@given(st.integers(), st.lists(st.text(), unique=True))
+def test_shuffling_keeps_every_key_and_does_not_depend_on_their_order(seed, keys):
+    order = shuffled(seed, keys)
+    assert sorted(order) == sorted(keys)
+    assert shuffled(seed, reversed(keys)) == order
+
+
+@settings(deadline=None)
+@given(st.integers(), st.lists(st.text(), unique=True), st.data())
+def test_a_part_of_the_keys_keeps_the_order_of_the_whole(seed, keys, data):
+    part = {key for key in keys if data.draw(st.booleans())}
+    assert shuffled(seed, part) == [key for key in shuffled(seed, keys) if key in part]

@@ -1,0 +1,123 @@
+"""What tests may ask for. A service that is not there skips its tests, and the summary says so;
+with REQUIRE_SERVICES=1 they fail instead. The published data is asked for and never required.
+"""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import psycopg
+import pytest
+import redis
+from django.conf import settings
+from playwright.sync_api import Browser, sync_playwright
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
+ON_POSTGRESQL = os.environ.get("DATABASE_URL", "").startswith("postgres")
+# On PostgreSQL there is no other database to run anything on.
+collect_ignore = ["services/test_on_postgresql.py"] if ON_POSTGRESQL else []
+
+
+def lacking(message: str) -> NoReturn:
+    """Skip a test for want of a service, or fail it where services are required."""
+    if REQUIRED:
+        pytest.fail(f"{message} REQUIRE_SERVICES=1 makes this a failure.", pytrace=False)
+    pytest.skip(message)
+
+
+def pytest_configure() -> None:
+    # Hashing a password is slow by design; no test is about that.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Files are served where they lie; that they can be collected has a test of its own.
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    settings.WHITENOISE_USE_FINDERS = True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only PostgreSQL can show; `test_on_postgresql.py` runs it there."""
+    if ON_POSTGRESQL:
+        return
+    elsewhere = [item for item in items if item.get_closest_marker("postgresql")]
+    config.hook.pytest_deselected(items=elsewhere)
+    items[:] = [item for item in items if item not in elsewhere]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        terminalreporter.section("not tested here")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count} skipped: {reason}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    place = report.longrepr
+    return place[2].removeprefix("Skipped: ") if isinstance(place, tuple) else str(place)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the published data, which is never part of the repository."""
+    folder = Path(os.environ.get("SHARED_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("The published data is not here: put it in ../shared/data or set SHARED_DATA.")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    """A Redis that answers; tests use keys of their own and never flush."""
+    url = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/15"
+    try:
+        redis.Redis.from_url(url, socket_connect_timeout=2).ping()
+    except redis.RedisError as error:
+        lacking(f"Redis does not answer at {url}: {error}.")
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of an empty PostgreSQL database that is dropped in the end."""
+    server = os.environ.get("DATABASE_URL" if ON_POSTGRESQL else "POSTGRES_URL")
+    server = server or "postgresql://127.0.0.1:5432/postgres"
+    name = f"blindspot_tests_{os.getpid()}"
+    try:
+        connection = psycopg.connect(server, autocommit=True, connect_timeout=2)
+    except psycopg.OperationalError as error:
+        lacking(f"PostgreSQL does not answer at {server}: {error}.")
+    with connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        yield f"{server.rpartition('/')[0]}/{name}"
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of the browser that this system installs; none is ever downloaded."""
+    named = os.environ.get("CHROMIUM")
+    path = named or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not path:
+        lacking("Chromium is not here: apt install chromium, or name it in CHROMIUM.")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A browser without a window.
+
+    For one module only: Playwright keeps an event loop in this thread, in which `asyncio.run`
+    fails and Django refuses queries unless told that the loop is not its own.
+    """
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()

@@ -75,6 +75,10 @@ class Taxonomy:
     def __len__(self) -> int:
         return len(self.categories)
 
+    def find(self, slug: str) -> Category | None:
+        """The category of this slug, or None."""
+        return next((category for category in self.categories if category.slug == slug), None)
+
     def category(self, slug: str) -> Category:
         """The category of this slug. Raises `UnknownSlugError`."""
         return _find("category", self.categories, slug)

@@ -10,12 +10,20 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 if TYPE_CHECKING:
     from annotation.models import Project
-    from judging.models import Run
+    from judging.models import Endpoint, Run
+
+
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    def named(self, name: str) -> Endpoint | None:
+        return self.filter(name=name).first()
 
 
 class RunQuerySet(models.QuerySet["Run"]):
     def in_project(self, project: Project) -> RunQuerySet:
         return self.filter(project=project)
+
+    def planning(self) -> RunQuerySet:
+        return self.filter(state="planning").select_related("strategy")
 
     def running(self) -> RunQuerySet:
         return self.filter(state="running")

@@ -5,6 +5,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from judging.querysets import EndpointQuerySet
 from judging.strategies import Strategy, from_definition
 
 PROVIDER_CHOICES = {"openai_compatible": "OpenAI-compatible", "baseline": "Baseline (offline)"}
@@ -41,6 +42,8 @@ class Endpoint(models.Model):
     )
     paused_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+
+    objects = EndpointQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

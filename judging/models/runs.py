@@ -28,6 +28,7 @@ class Run(models.Model):
         DERIVED = "derived"
 
     class State(models.TextChoices):
+        PLANNING = "planning"
         RUNNING = "running"
         PAUSED = "paused"
         FINISHED = "finished"
@@ -43,7 +44,7 @@ class Run(models.Model):
     renderer = models.CharField(max_length=20)
     digest = models.CharField(max_length=64, help_text="Of all that the run pins.")
     seed = models.BigIntegerField()
-    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
     reason = models.TextField(blank=True, help_text="Why it is paused, in words.")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
     reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)

@@ -27,7 +27,7 @@ default_parameters: Mapping[str, Any] = MappingProxyType({})
 def body(*, model: str, parameters: Mapping[str, Any], prompt: Prompt) -> bytes:
     """The prompt's parts as canonical JSON; `model` and `parameters` change nothing.
 
-    Parts: `metric` (a name in METRICS), `response`, and for ROUGE-L `gold`, one text or a list.
+    Parts: `metric` (a name in METRICS), `response`, and for ROUGE-L `reference`, one text or a list.
     """
     return canonical_json(dict(prompt.parts))
 
@@ -63,8 +63,8 @@ def _measured(body: bytes) -> tuple[str, float]:
 
 
 def _rouge(measure: rouge.Metric, parts: Mapping[str, Any]) -> float:
-    gold = parts["gold"]
-    references = [gold] if isinstance(gold, str) else gold
+    reference = parts["reference"]
+    references = [reference] if isinstance(reference, str) else reference
     return rouge.best(references, parts["response"], measure)
 
 

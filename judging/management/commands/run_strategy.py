@@ -1,0 +1,107 @@
+import sys
+import time
+from argparse import ArgumentParser
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Project
+from judging import asking, runs, selecting, strategies, tasks
+from judging.models import Endpoint, Run
+
+
+class Command(BaseCommand):
+    help = "Put a project's vetted items to an evaluator."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--strategy", required=True, metavar="SLUG")
+        parser.add_argument("--endpoint", required=True, metavar="NAME")
+        parser.add_argument("--limit", type=int, metavar="N", help="a random part of N items")
+        parser.add_argument("--cap", metavar="AMOUNT", help="stop before this much is spent")
+        parser.add_argument(
+            "--duplicates", action="store_true", help="items that repeat others too"
+        )
+        parser.add_argument("--wait", action="store_true", help="work on it here, until it ends")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = self._start(options)
+        self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
+        if options["wait"]:
+            self._wait(run)
+        else:
+            tasks.ring(run.endpoint_id)
+
+    def _start(self, options: dict[str, Any]) -> Run:
+        if options["limit"] is not None and options["limit"] < 1:
+            raise CommandError("--limit must be 1 or more.", returncode=2)
+        try:
+            return runs.start(
+                _project(options["project"]),
+                strategy=_strategy(options["strategy"]),
+                endpoint=_endpoint(options["endpoint"]),
+                limit=options["limit"],
+                cap=_amount(options["cap"]),
+                with_duplicates=options["duplicates"],
+            )
+        except runs.Refused as error:
+            raise CommandError(str(error), returncode=2) from error
+
+    def _wait(self, run: Run) -> None:
+        """Work as one of the workers until the run ends; progress on a terminal."""
+        while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+            if not asking.work(run.endpoint_id, seconds=5):
+                time.sleep(0.2)
+            run.refresh_from_db()
+            self._tell(run, end="\r" if sys.stderr.isatty() else "\n")
+        self._tell(run, end="\n")
+        if run.state == Run.State.PAUSED:
+            raise CommandError(f"Run {run.number} is paused: {run.reason}")
+
+    def _tell(self, run: Run, *, end: str) -> None:
+        done = runs.progress(run)
+        causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
+        self.stderr.write(
+            f"{run.state}: {done.answered} of {done.requests} requests answered,"
+            f" {done.settled} of {done.items} items decided{'; ' + causes if causes else ''}",
+            ending=end,
+        )
+
+
+def _project(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
+        raise CommandError(
+            f"There is no project {slug!r}. Import items with --create.", returncode=2
+        )
+    return project
+
+
+def _strategy(slug: str) -> Any:
+    if slug not in strategies.load_all():
+        known = ", ".join(strategies.load_all())
+        raise CommandError(f"There is no strategy {slug!r}. Known are {known}.", returncode=2)
+    return selecting.strategy_version(slug)
+
+
+def _endpoint(name: str) -> Endpoint:
+    known = selecting.endpoints()
+    endpoint = known.named(name)
+    if endpoint is None:
+        names = ", ".join(known.values_list("name", flat=True))
+        raise CommandError(
+            f"There is no endpoint {name!r} (known: {names}). A site admin adds one in the admin.",
+            returncode=2,
+        )
+    return endpoint
+
+
+def _amount(text: str | None) -> Decimal | None:
+    try:
+        amount = None if text is None else Decimal(text)
+    except InvalidOperation as error:
+        raise CommandError(f"--cap {text!r} is not an amount.", returncode=2) from error
+    if amount is not None and not (amount.is_finite() and amount > 0):
+        raise CommandError("--cap must be more than 0.", returncode=2)
+    return amount

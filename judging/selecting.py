@@ -1,0 +1,44 @@
+"""Stored versions of strategies, and the items that a run is over."""
+
+from django.db.models import Max
+
+from annotation import writing
+from annotation.models import Project
+from annotation.querysets import ItemQuerySet
+from judging import strategies
+from judging.models import Endpoint, StrategyVersion
+from judging.querysets import EndpointQuerySet
+
+BASELINE = "baseline"
+
+
+def strategy_version(slug: str) -> StrategyVersion:
+    """The stored version of a strategy file as it is now. An unknown slug is a KeyError."""
+    definition = strategies.load_all()[slug].definition
+    digest = strategies.digest(definition)
+    with writing.transact():
+        known = StrategyVersion.objects.filter(slug=slug)
+        version = known.filter(digest=digest).first()
+        if version is None:
+            number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
+            version = StrategyVersion.objects.create(
+                slug=slug, number=number, digest=digest, definition=definition
+            )
+    return version
+
+
+def items(project: Project, *, with_duplicates: bool = False) -> ItemQuerySet:
+    """Items that a run may be over: resolved as valid or score-invariant in their current texts.
+
+    Items that repeat another word for word are left out unless asked for.
+    """
+    found = project.items.all().judgeable().filter(purpose="test")
+    return found if with_duplicates else found.originals()
+
+
+def endpoints() -> EndpointQuerySet:
+    """All endpoints; the offline baseline needs no setting up, so it is always among them."""
+    Endpoint.objects.get_or_create(
+        name=BASELINE, defaults={"provider": "baseline", "model": "offline", "in_flight": 64}
+    )
+    return Endpoint.objects.all()

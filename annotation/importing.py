@@ -1,11 +1,9 @@
-"""Items from rows: checked as a whole first, then stored in small transactions.
+"""Items into a project, in small transactions.
 
 Idempotent by item key: the same texts again are nothing new, changed texts a reported conflict
 and never an overwrite.
 """
 
-import hashlib
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,7 +11,8 @@ from typing import Any
 
 from django.db.models import Max
 
-from annotation import taxonomy, tasktypes, writing
+from annotation import tasktypes, writing
+from annotation.drafts import Draft, check
 from annotation.models import (
     Event,
     Item,
@@ -26,29 +25,12 @@ from annotation.models import (
     texts_digest,
 )
 from annotation.querysets import ERROR_ITEM, SI_ITEM
-from formats.rows import BadRow, Row
+from formats.rows import BadRow
+
+__all__ = ["Draft", "Report", "check", "create_project", "store", "task_type_version"]
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 50
-KEY_LENGTH = 200
-SHORT_LENGTH = 40
-COLUMNS = {"key", "category", "source_ability", "origin", "cluster", "repeats", "purpose"}
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A row that was found good: an item to be."""
-
-    row: Row
-    key: str
-    category: taxonomy.Category
-    source_ability: str
-    cluster: str
-    origin: str
-    purpose: str
-    repeats: str
-    texts: dict[str, str]
-    fields: dict[str, Any]
 
 
 @dataclass
@@ -63,6 +45,15 @@ class Report:
     @property
     def rows(self) -> int:
         return self.new + self.unchanged + len(self.bad) + len(self.conflicts)
+
+
+@dataclass
+class _Known:
+    """What is known of a key: the digests of all its revisions, and whether it can be repeated."""
+
+    digests: set[str]
+    deleted: bool = False
+    repeats: bool = False
 
 
 def task_type_version(slug: str) -> TaskTypeVersion:
@@ -86,14 +77,8 @@ def create_project(slug: str, *, task_type: str = "perturbation-vetting", **valu
     return Project.objects.create(slug=slug, task_type=task_type_version(task_type), **values)
 
 
-def check(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Draft | BadRow]:
-    """Each row as an item to be, or why it cannot be one. Whole-file faults raise as they come."""
-    for row in rows:
-        yield row if isinstance(row, BadRow) else _draft(row, task)
-
-
 def store(
-    project: Project,
+    project: Project | None,
     drafts: Iterable[Draft | BadRow],
     *,
     accept: bool = False,
@@ -103,143 +88,91 @@ def store(
     """Store what is new of the drafts, batch by batch, and say what became of each.
 
     `accept` takes items as already resolved (source: imported), as published data is: they get no
-    slots. Otherwise each gets as many slots as the project's overlap.
+    slots. Otherwise each gets as many slots as the project's overlap. A dry run stores nothing
+    and also works for a project that is not there yet (None); it keeps a digest of every item.
     """
     report = Report()
     stream = iter(drafts)
+    imagined: dict[str, _Known] = {}
     while batch := list(islice(stream, BATCH)):
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
         good = [draft for draft in batch if isinstance(draft, Draft)]
+        if project is None or dry_run:
+            imagined = _known(project, good) | imagined
+            _sort_out(good, imagined, report)
+            continue
         with writing.transact():
-            fresh = _sort_out(project, good, report)
-            if not dry_run:
-                _insert(project, fresh, accept=accept)
-    if not dry_run:
-        counts = {"new": report.new, "unchanged": report.unchanged, "bad": len(report.bad)}
-        Event.record(
-            "import",
-            project.slug,
-            project_id=project.pk,
-            member_id=member.pk if member else None,
-            accept=accept,
-            **counts,
-        )
+            _lock(project)
+            _insert(project, _sort_out(good, _known(project, good), report), accept=accept)
+    if project and not dry_run:
+        _record(project, report, accept, member)
     return report
 
 
-def _draft(row: Row, task: tasktypes.TaskType) -> Draft | BadRow:
-    def bad(name: str, reason: str) -> BadRow:
-        return BadRow(row.file, row.line, name, reason)
-
-    values = row.values
-    names = [text.name for text in task.texts]
-    for name in (*COLUMNS, *names):
-        if not isinstance(values.get(name, ""), str):
-            return bad(name, "is not text. Put it in quotes.")
-    key = values.get("key", "").strip()
-    if not key or len(key) > KEY_LENGTH:
-        return bad("key", f"must have 1 to {KEY_LENGTH} characters.")
-    if any(unicodedata.category(character).startswith("C") for character in key):
-        return bad("key", "holds control characters. Take them out.")
-    for text in task.texts:
-        if text.required and not values.get(text.name, "").strip():
-            return bad(text.name, "is empty or missing; every item needs it.")
-    for name in ("source_ability", "origin", "purpose"):
-        if len(values.get(name, "")) > SHORT_LENGTH:
-            return bad(name, f"is longer than {SHORT_LENGTH} characters.")
-    if not _storable(values):
-        return bad("", "holds a character that cannot be stored (NUL or half a surrogate pair).")
-    return _placed(row, key, names) or bad(
-        "category", f"{values.get('category', '')!r} is not in the taxonomy. {_known_categories()}"
-    )
+def _lock(project: Project) -> None:
+    # Two imports take turns, and neither can choose a position or a key that the other takes.
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
-def _placed(row: Row, key: str, names: list[str]) -> Draft | None:
-    values = row.values
-    category = taxonomy.load().find(values.get("category", "").strip())
-    if category is None:
-        return None
-    question = values.get("cluster", "").strip() or values["prompt"].strip()
-    return Draft(
-        row=row,
-        key=key,
-        category=category,
-        source_ability=values.get("source_ability", "").strip() or category.ability,
-        cluster=hashlib.sha256(question.encode()).hexdigest(),
-        origin=values.get("origin", "").strip(),
-        purpose=values.get("purpose", "").strip() or "test",
-        repeats=values.get("repeats", ""),
-        texts={name: values[name] for name in names if values.get(name)},
-        fields={name: value for name, value in values.items() if name not in COLUMNS.union(names)},
-    )
+def _known(project: Project | None, drafts: list[Draft]) -> dict[str, _Known]:
+    """What the project holds under the keys of the drafts and under those that they repeat."""
+    known: dict[str, _Known] = {}
+    if project is None:
+        return known
+    keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
+    stored = Revision.objects.filter(item__project=project, item__key__in=keys)
+    columns = ("item__key", "digest", "item__deleted_at", "item__duplicate_of")
+    for key, digest, deleted_at, duplicate_of in stored.values_list(*columns):
+        entry = known.setdefault(
+            key, _Known(set(), deleted_at is not None, duplicate_of is not None)
+        )
+        entry.digests.add(digest)
+    return known
 
 
-def _storable(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(_storable(part) for pair in value.items() for part in pair)
-    if isinstance(value, list):
-        return all(map(_storable, value))
-    if not isinstance(value, str):
-        return True
-    return "\x00" not in value and value.isprintable() or _encodes(value)
-
-
-def _encodes(value: str) -> bool:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return "\x00" not in value
-
-
-def _known_categories() -> str:
-    slugs = ", ".join(category.slug for category in taxonomy.load().categories)
-    return f"Known are {slugs}."
-
-
-def _sort_out(project: Project, drafts: list[Draft], report: Report) -> list[Draft]:
-    """The drafts that are new; the others are counted as unchanged or as conflicts."""
-    known = _known_digests(project, [draft.key for draft in drafts])
+def _sort_out(drafts: list[Draft], known: dict[str, _Known], report: Report) -> list[Draft]:
+    """The drafts that are new; the others are counted as unchanged, bad or in conflict."""
     fresh = []
     for draft in drafts:
         digest = texts_digest(draft.texts)
-        if draft.key not in known:
-            known[draft.key] = ({digest}, False)
+        entry = known.get(draft.key)
+        if entry is None and (reason := _cannot_repeat(draft, known)):
+            report.bad.append(draft.bad("repeats", reason))
+        elif entry is None:
+            known[draft.key] = _Known({digest}, repeats=bool(draft.repeats))
             fresh.append(draft)
             report.new += 1
-            continue
-        digests, deleted = known[draft.key]
-        reason = _conflict(digest in digests, deleted)
-        if reason:
-            report.conflicts.append(BadRow(draft.row.file, draft.row.line, "key", reason))
+        elif reason := _conflict(entry, digest):
+            report.conflicts.append(draft.bad("key", reason))
         else:
             report.unchanged += 1
     return fresh
 
 
-def _conflict(same_texts: bool, deleted: bool) -> str:
-    if deleted:
+def _cannot_repeat(draft: Draft, known: dict[str, _Known]) -> str:
+    if not draft.repeats:
+        return ""
+    original = known.get(draft.repeats)
+    if original is None or original.deleted:
+        return f"names {draft.repeats!r}, which is no item here. Put that item before this one."
+    if original.repeats:
+        return f"names {draft.repeats!r}, which repeats another item. Name that one."
+    return ""
+
+
+def _conflict(entry: _Known, digest: str) -> str:
+    if entry.deleted:
         return "was deleted here; its key is kept. Restore the item instead of importing it."
-    if not same_texts:
+    if digest not in entry.digests:
         return (
             "exists with other texts. Nothing was changed; give the new texts a key of their own."
         )
     return ""
 
 
-def _known_digests(project: Project, keys: list[str]) -> dict[str, tuple[set[str], bool]]:
-    known: dict[str, tuple[set[str], bool]] = {}
-    stored = Revision.objects.filter(item__project=project, item__key__in=keys)
-    for key, deleted_at, digest in stored.values_list("item__key", "item__deleted_at", "digest"):
-        digests, _ = known.setdefault(key, (set(), deleted_at is not None))
-        digests.add(digest)
-    return known
-
-
 def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     if not drafts:
         return
-    Project.objects.select_for_update().only("pk").get(pk=project.pk)
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
     items = [
         _item(project, draft, position) for position, draft in enumerate(drafts, start=last + 1)
@@ -251,7 +184,8 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
         for item, text in zip(items, texts, strict=True)
     )
     if accept:
-        Resolution.objects.bulk_create(_accepted(revision) for revision in revisions)
+        effects = (draft.category.expected_effect for draft in drafts)
+        Resolution.objects.bulk_create(map(_accepted, revisions, effects))
     else:
         Slot.objects.bulk_create(slot for item in items for slot in _slots(project, item))
 
@@ -275,7 +209,7 @@ def _item(project: Project, draft: Draft, position: int) -> Item:
 def _flags(gold: str, perturbed: str) -> list[str]:
     if gold == perturbed:
         return ["identical"]
-    if gold.split() == perturbed.split() or "".join(gold.split()) == "".join(perturbed.split()):
+    if gold.split() == perturbed.split():
         return ["white-space-only"]
     return []
 
@@ -284,21 +218,23 @@ def _link_duplicates(project: Project, items: list[Item], drafts: list[Draft]) -
     """Insert the items, those that others repeat first, and point the repeats at them."""
     repeats = {draft.key: draft.repeats for draft in drafts if draft.repeats}
     Item.objects.bulk_create(item for item in items if item.key not in repeats)
+    if not repeats:
+        return
     originals = {
         item.key: item for item in Item.objects.filter(project=project, key__in=repeats.values())
     }
     repeating = [item for item in items if item.key in repeats]
     for item in repeating:
-        item.duplicate_of = originals.get(repeats[item.key])
+        item.duplicate_of = originals[repeats[item.key]]
+        item.flags = []  # a flag asks for a look at the texts, and those are the original's
     Item.objects.bulk_create(repeating)
 
 
-def _accepted(revision: Revision) -> Resolution:
-    invariant = revision.item.category == SI_ITEM or revision.item.duplicate_of_id is not None
+def _accepted(revision: Revision, expected_effect: str) -> Resolution:
     return Resolution(
         item=revision.item,
         revision=revision,
-        value=SI_ITEM if invariant else ERROR_ITEM,
+        value=SI_ITEM if expected_effect == "none" else ERROR_ITEM,
         rule="accepted at import",
         source=Resolution.Source.IMPORTED,
     )
@@ -309,3 +245,17 @@ def _slots(project: Project, item: Item) -> Iterator[Slot]:
         return
     for number in range(1, project.overlap + 1):
         yield Slot(project=project, item=item, number=number, position=item.position)
+
+
+def _record(project: Project, report: Report, accept: bool, member: Membership | None) -> None:
+    Event.record(
+        "import",
+        project.slug,
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        accept=accept,
+        new=report.new,
+        unchanged=report.unchanged,
+        bad=len(report.bad),
+        conflicts=len(report.conflicts),
+    )

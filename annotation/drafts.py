@@ -1,0 +1,157 @@
+"""Rows as items to be: what a row must hold, and why one cannot be used."""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from annotation import tasktypes, taxonomy
+from formats.rows import BadRow, Row
+
+KEY_LENGTH = 200
+SHORT_LENGTH = 40
+COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", "purpose")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A row that was found good: an item to be.
+
+    `cluster` is a digest of the source question; `repeats` the key of the item whose texts this
+    one says again, else empty; `fields` whatever the row holds beside what every item has.
+    """
+
+    row: Row
+    key: str
+    category: taxonomy.Category
+    source_ability: str
+    cluster: str
+    origin: str
+    purpose: str
+    repeats: str
+    texts: dict[str, str]
+    fields: dict[str, Any]
+
+    def bad(self, field: str, reason: str) -> BadRow:
+        """The row of this draft, turned down after all."""
+        return BadRow(self.row.file, self.row.line, field, reason)
+
+
+class _Fault(ValueError):
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+def check(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Draft | BadRow]:
+    """Each row as an item to be, or why it cannot be one. Whole-file faults raise as they come."""
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        try:
+            yield _draft(row, task)
+        except _Fault as fault:
+            yield BadRow(row.file, row.line, fault.field, str(fault))
+
+
+def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
+    """The columns without which no row of a file can become an item."""
+    return ("key", "category", *(text.name for text in task.texts if text.required))
+
+
+def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
+    texts = [text.name for text in task.texts]
+    values = {name: value for name, value in row.values.items() if value is not None}
+    words = {name: _text(values, name) for name in (*COLUMNS, *texts)}
+    _check_storable(values)
+    for text in task.texts:
+        if text.required and not words[text.name].strip():
+            raise _Fault(text.name, "is empty or missing; every item needs it.")
+    category = _category(words["category"].strip())
+    return Draft(
+        row=row,
+        key=_key(words["key"].strip()),
+        category=category,
+        source_ability=_source_ability(words["source_ability"].strip(), category),
+        cluster=_cluster(words["cluster"].strip() or words[texts[0]].strip()),
+        origin=_short("origin", words["origin"].strip()),
+        purpose=_short("purpose", words["purpose"].strip()) or "test",
+        repeats=words["repeats"].strip(),
+        texts={name: words[name] for name in texts if words[name]},
+        fields={n: v for n, v in values.items() if n not in COLUMNS and n not in texts},
+    )
+
+
+def _text(values: dict[str, Any], name: str) -> str:
+    value = values.get(name, "")
+    if not isinstance(value, str):
+        raise _Fault(name, "is not text. Put it in quotes.")
+    return value
+
+
+def _key(key: str) -> str:
+    if not key or len(key) > KEY_LENGTH:
+        raise _Fault("key", f"must have 1 to {KEY_LENGTH} characters.")
+    if any(unicodedata.category(character).startswith("C") for character in key):
+        raise _Fault("key", "holds control characters. Take them out.")
+    return key
+
+
+def _short(name: str, value: str) -> str:
+    if len(value) > SHORT_LENGTH:
+        raise _Fault(name, f"is longer than {SHORT_LENGTH} characters.")
+    return value
+
+
+def _category(slug: str) -> taxonomy.Category:
+    try:
+        return taxonomy.load().category(slug)
+    except taxonomy.UnknownSlugError as error:
+        raise _Fault("category", str(error)) from error
+
+
+def _source_ability(slug: str, category: taxonomy.Category) -> str:
+    """The ability of the answer that was changed: its own for an error item, else it is told."""
+    known = [ability.slug for ability in taxonomy.load().abilities if ability.axis]
+    slug = slug or (category.ability if category.ability in known else "")
+    if slug not in known:
+        raise _Fault(
+            "source_ability",
+            f"is {slug!r}; say of which ability the unchanged answer is: {', '.join(known)}.",
+        )
+    return slug
+
+
+def _cluster(question: str) -> str:
+    return hashlib.sha256(question.encode("utf-8")).hexdigest()
+
+
+def _check_storable(values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        if not all(map(_is_storable, _strings([name, value]))):
+            raise _Fault(
+                ascii(name)[1:-1],
+                "holds a character that cannot be stored (NUL or half a surrogate pair).",
+            )
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

@@ -1,0 +1,198 @@
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, TextIO
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_slug
+
+from annotation import importing, tasktypes
+from annotation.drafts import Draft, required_columns
+from annotation.models import Project
+from formats.readers import READERS
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
+from formats.writers import write_csv
+
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".zip": "fbi"}
+DEFAULT_TASK = "perturbation-vetting"
+SHOWN = 20
+COLUMNS = ("problem", "file", "line", "field", "reason")
+
+
+class Command(BaseCommand):
+    help = (
+        "Import items. Rows that cannot be used are reported and the others imported; again is "
+        "nothing new; texts that changed are a conflict and never overwritten."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path, help="a file, or study 000's archive or folder")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--create", action="store_true", help="make the project if need be")
+        parser.add_argument("--name", help="name of a project that is made; default: its slug")
+        parser.add_argument("--task-type", metavar="SLUG", help=f"default: {DEFAULT_TASK}")
+        parser.add_argument("--format", choices=sorted(READERS), help="default: by the suffix")
+        parser.add_argument(
+            "--accept", action="store_true", help="take items as resolved, as published data is"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
+        parser.add_argument(
+            "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = _project(options["project"], options["create"], options["task_type"])
+        task = _task_type(project, options["task_type"])
+        drafts = _drafts(options["path"], _format(options["path"], options["format"]), task)
+        bad, first = _until_good(drafts)
+        report_file = _open_errors(options["errors"])
+        try:
+            if first is None:
+                self._report(importing.Report(bad=bad), report_file)
+                raise _refusal("No row can be used; nothing was imported.")
+            if project is None and not options["dry_run"]:
+                project = _create(options["project"], options["name"], task)
+            stream = self._watched(chain(bad, [first], drafts))
+            report = importing.store(
+                project, stream, accept=options["accept"], dry_run=options["dry_run"]
+            )
+            self._report(report, report_file)
+        finally:
+            if report_file:
+                report_file.close()
+        self._sum_up(report, options["project"], options["dry_run"])
+
+    def _watched(self, drafts: Iterable[Draft | BadRow]) -> Iterator[Draft | BadRow]:
+        """The same drafts; on a terminal their number runs along."""
+        show = self.stderr.isatty()
+        for count, draft in enumerate(drafts, start=1):
+            if show and count % 100 == 0:
+                self.stderr.write(f"\r{count:,} rows", ending="")
+                self.stderr.flush()
+            yield draft
+        if show:
+            self.stderr.write("\r", ending="")
+
+    def _report(self, report: importing.Report, file: TextIO | None) -> None:
+        problems = [("bad", row) for row in report.bad]
+        problems += [("conflict", row) for row in report.conflicts]
+        for problem, row in problems[:SHOWN]:
+            place = f"{row.file}, line {row.line}"
+            field = f", {row.field}" if row.field else ""
+            self.stderr.write(f"{problem}: {place}{field}: {row.reason}")
+        if len(problems) > SHOWN:
+            where = "--errors FILE lists all" if file is None else f"all are in {file.name}"
+            self.stderr.write(f"... and {len(problems) - SHOWN:,} more; {where}.")
+        if file:
+            write_csv((_cells(*entry) for entry in problems), COLUMNS, file)
+
+    def _sum_up(self, report: importing.Report, slug: str, dry_run: bool) -> None:
+        verb = "would be imported" if dry_run else "imported"
+        self.stdout.write(
+            f"{slug}: {report.rows:,} rows: {report.new:,} {verb}, {report.unchanged:,} unchanged, "
+            f"{len(report.conflicts):,} in conflict, {len(report.bad):,} bad."
+        )
+
+
+def _refusal(message: str) -> CommandError:
+    return CommandError(message, returncode=2)
+
+
+def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
+    """The project, or None if it is to be made."""
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    if project is None and not create:
+        raise _refusal(f"There is no project {slug!r}. Add --create to make it.")
+    if project and project.archived_at:
+        raise _refusal(f"The project {slug!r} is archived. Choose another one.")
+    if project and task_type not in {None, project.task_type.slug}:
+        raise _refusal(
+            f"The project {slug!r} has the task type {project.task_type.slug!r}. "
+            "Leave --task-type out or choose another project."
+        )
+    return project
+
+
+def _task_type(project: Project | None, slug: str | None) -> tasktypes.TaskType:
+    if project:
+        return tasktypes.from_definition(project.task_type.definition)
+    known = tasktypes.definitions()
+    slug = slug or DEFAULT_TASK
+    if slug not in known:
+        raise _refusal(f"There is no task type {slug!r}; known are {', '.join(known)}.")
+    return tasktypes.from_definition(known[slug])
+
+
+def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
+    try:
+        validate_slug(slug)
+    except ValidationError as error:
+        raise _refusal(
+            f"{slug!r} cannot name a project: use letters, digits, hyphens and underscores."
+        ) from error
+    named = {"name": name} if name else {}
+    return importing.create_project(slug, task_type=task.slug, **named)
+
+
+def _format(path: Path, given: str | None) -> str:
+    guess = given or SUFFIXES.get(path.suffix.lower(), "fbi" if path.is_dir() else "")
+    if not guess:
+        raise _refusal(
+            f"{path}: the suffix does not tell the format. Add --format {'|'.join(READERS)}."
+        )
+    return guess
+
+
+def _drafts(path: Path, name: str, task: tasktypes.TaskType) -> Iterator[Draft | BadRow]:
+    """The file's rows, checked; every fault of the whole file has been raised before the first."""
+    try:
+        rows = READERS[name](path, DEFAULT_LIMITS)
+        if name in {"csv", "tsv"}:
+            rows = _with_columns(rows, required_columns(task))
+    except FormatError as error:
+        raise _refusal(str(error)) from error
+    return importing.check(rows, task)
+
+
+def _with_columns(
+    rows: Iterator[Row | BadRow], required: tuple[str, ...]
+) -> Iterator[Row | BadRow]:
+    """The same rows, if the first good one has the columns that all must have."""
+    seen: list[Row | BadRow] = []
+    for row in rows:
+        seen.append(row)
+        if isinstance(row, Row):
+            if missing := [name for name in required if name not in row.values]:
+                raise FormatError(
+                    f"{row.file}: wrong columns, missing: {', '.join(missing)}; found: "
+                    f"{', '.join(row.values)[:500]}. Needed are {', '.join(required)}."
+                )
+            break
+    return chain(seen, rows)
+
+
+def _until_good(drafts: Iterator[Draft | BadRow]) -> tuple[list[BadRow], Draft | None]:
+    """The bad rows at the start, and the first good one, if there is any."""
+    bad: list[BadRow] = []
+    for draft in drafts:
+        if isinstance(draft, Draft):
+            return bad, draft
+        bad.append(draft)
+    return bad, None
+
+
+def _open_errors(path: Path | None) -> TextIO | None:
+    if path is None:
+        return None
+    try:
+        return path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise _refusal(
+            f"{path}: cannot be written ({error.strerror}). Choose another file."
+        ) from error
+
+
+def _cells(problem: str, row: BadRow) -> dict[str, Any]:
+    return dict(zip(COLUMNS, (problem, row.file, row.line, row.field, row.reason), strict=True))

@@ -1,0 +1,221 @@
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Event, Item, Project, Resolution, Revision, Slot
+from tests import builders
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = ["key", "category", "prompt", "gold", "perturbed"]
+GOOD = {"category": "number-errors", **builders.TEXTS}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Any:
+    """Write rows as JSON Lines and give the path."""
+
+    def write(*rows: dict[str, Any], name: str = "items.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return path
+
+    return write
+
+
+def run(path: Path, **options: Any) -> str:
+    said = io.StringIO()
+    call_command(
+        "import_items",
+        str(path),
+        stdout=said,
+        stderr=said,
+        **{"project": "p", "create": True, **options},
+    )
+    return said.getvalue()
+
+
+def refusal(path: Path, **options: Any) -> str:
+    with pytest.raises(CommandError) as caught:
+        run(path, **options)
+    assert caught.value.returncode == 2
+    assert not Item.objects.exists()
+    assert not Project.objects.exists()
+    return str(caught.value)
+
+
+def test_items_come_with_texts_a_slot_and_their_own_ability(rows: Any) -> None:
+    run(rows(GOOD | {"key": "a", "claim": "six", "weight": 3}))
+    item = Item.objects.get()
+    assert (item.key, item.ability, item.source_ability) == ("a", "factual", "factual")
+    assert item.fields == {"weight": 3}
+    assert item.revision().texts == builders.TEXTS | {"claim": "six"}
+    assert Slot.objects.get().state == "open"
+    assert not Resolution.objects.exists()
+
+
+def test_items_with_one_prompt_share_a_cluster_whatever_stands_round_it(rows: Any) -> None:
+    run(rows(GOOD | {"key": "a"}, GOOD | {"key": "b", "prompt": f" {GOOD['prompt']}\n"}))
+    assert Item.objects.values("cluster").distinct().count() == 1
+
+
+def test_again_is_nothing_new(rows: Any) -> None:
+    path = rows(GOOD | {"key": "a"})
+    run(path)
+    assert "0 imported, 1 unchanged" in run(path)
+    assert Revision.objects.count() == 1
+
+
+def test_a_changed_text_is_a_conflict_and_never_an_overwrite(rows: Any) -> None:
+    run(rows(GOOD | {"key": "a"}))
+    said = run(rows(GOOD | {"key": "a", "gold": "Ten."}, GOOD | {"key": "b"}))
+    assert "conflict: items.jsonl, line 1, key: exists with other texts" in said
+    assert Revision.objects.get(item__key="a").texts == builders.TEXTS
+    assert Item.objects.count() == 2
+
+
+def test_a_deleted_item_keeps_its_key(rows: Any) -> None:
+    run(rows(GOOD | {"key": "a"}))
+    Item.objects.update(deleted_at="2026-01-01T00:00Z")
+    assert "Restore the item" in run(rows(GOOD | {"key": "a"}))
+
+
+def test_the_same_key_twice_in_one_file_is_one_item(rows: Any) -> None:
+    said = run(rows(GOOD | {"key": "a"}, GOOD | {"key": "a"}, GOOD | {"key": "a", "gold": "No."}))
+    assert "1 imported, 1 unchanged, 1 in conflict" in said
+
+
+def test_accepted_items_are_resolved_and_have_no_slots(rows: Any) -> None:
+    invariant = {"category": "score-invariant", "source_ability": "reasoning"}
+    run(rows(GOOD | {"key": "a"}, GOOD | invariant | {"key": "b"}), accept=True)
+    values = dict(Resolution.objects.values_list("item__key", "value"))
+    assert values == {"a": "valid", "b": "score-invariant"}
+    assert not Slot.objects.exists()
+
+
+def test_a_repeat_points_at_its_original_and_gets_no_slot(rows: Any) -> None:
+    run(rows(GOOD | {"key": "a"}, GOOD | {"key": "b", "repeats": "a"}))
+    assert Item.objects.get(key="b").duplicate_of == Item.objects.get(key="a")
+    assert Slot.objects.get().item.key == "a"
+
+
+@pytest.mark.parametrize("original", ["nobody", "b"])
+def test_a_repeat_of_nothing_or_of_a_repeat_is_bad(rows: Any, original: str) -> None:
+    first = [GOOD | {"key": "a"}, GOOD | {"key": "b", "repeats": "a"}]
+    assert "1 bad" in run(rows(*first, GOOD | {"key": "c", "repeats": original}))
+    assert not Item.objects.filter(key="c").exists()
+
+
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        ({"key": ""}, "key"),
+        ({"key": "a\tb"}, "key"),
+        ({"key": "x" * 201}, "key"),
+        ({"key": 7}, "key"),
+        ({"category": "nonsense"}, "category"),
+        ({"category": "score-invariant"}, "source_ability"),
+        ({"source_ability": "cooking"}, "source_ability"),
+        ({"perturbed": "  "}, "perturbed"),
+        ({"gold": None}, "gold"),
+        ({"origin": "o" * 41}, "origin"),
+    ],
+)
+def test_a_bad_row_is_named_and_the_good_ones_imported(
+    rows: Any, tmp_path: Path, change: dict[str, Any], field: str
+) -> None:
+    errors = tmp_path / "errors.csv"
+    said = run(rows(GOOD | {"key": "a"} | change, GOOD | {"key": "good"}), errors=errors)
+    assert f"bad: items.jsonl, line 1, {field}: " in said
+    assert Item.objects.get().key == "good"
+    [found] = csv.DictReader(errors.open(encoding="utf-8"))
+    assert (found["problem"], found["line"], found["field"]) == ("bad", "1", field)
+
+
+def test_twenty_problems_are_shown_and_all_are_in_the_file(rows: Any, tmp_path: Path) -> None:
+    errors = tmp_path / "errors.csv"
+    said = run(rows(GOOD | {"key": "a"}, *[{"key": "b"}] * 30), errors=errors)
+    assert said.count("bad: ") == 20
+    assert "and 10 more" in said
+    assert len(errors.read_text(encoding="utf-8").splitlines()) == 31
+
+
+def test_without_a_good_row_no_project_is_made(rows: Any) -> None:
+    assert "No row can be used" in refusal(rows({"key": "a"}))
+
+
+def test_an_unknown_project_is_refused_with_the_remedy(rows: Any) -> None:
+    assert "--create" in refusal(rows(GOOD | {"key": "a"}), create=False)
+
+
+def test_an_unknown_task_type_is_refused(rows: Any) -> None:
+    assert "perturbation-vetting" in refusal(rows(GOOD | {"key": "a"}), task_type="none")
+
+
+def test_a_format_that_the_suffix_does_not_tell_is_asked_for(rows: Any) -> None:
+    assert "--format" in refusal(rows(GOOD | {"key": "a"}, name="items.dat"))
+
+
+def test_a_name_that_cannot_be_a_slug_is_refused(rows: Any) -> None:
+    assert "letters, digits" in refusal(rows(GOOD | {"key": "a"}), project="a b")
+
+
+def test_wrong_columns_are_a_fault_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("key,category,question\na,grammar,b\n")
+    assert "missing: prompt, gold, perturbed" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("items.csv", b""),
+        ("items.jsonl", b""),
+        ("items.zip", b"not a zip"),
+        ("items.csv", b"key,category,prompt,gold,perturbed\na,grammar,\xff,b,c\n"),
+        ("items.csv", b"key,category,prompt,gold,perturbed\na,grammar,x,b," + b"y" * 10_000_000),
+        ("items.jsonl", b'{"key": "a"}\n\xff\n'),
+        ("missing.csv", None),
+    ],
+)
+def test_a_fault_of_the_whole_file_imports_nothing(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    assert name in refusal(path)
+
+
+def test_a_fault_at_the_end_of_a_file_leaves_nothing_half_imported(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    good = "".join(json.dumps(GOOD | {"key": str(n)}) + "\n" for n in range(200))
+    path.write_bytes(good.encode() + b"\xff\n")
+    assert "line 201" in refusal(path)
+
+
+def test_a_dry_run_counts_and_stores_nothing(rows: Any) -> None:
+    path = rows(GOOD | {"key": "a"}, GOOD | {"key": "a"}, GOOD | {"key": "a", "gold": "No."})
+    said = run(path, dry_run=True)
+    assert "1 would be imported, 1 unchanged, 1 in conflict" in said
+    assert not Project.objects.exists()
+
+
+def test_an_import_is_on_record(rows: Any) -> None:
+    run(rows(GOOD | {"key": "a"}, {"key": "b"}), name="My data")
+    event = Event.objects.get(kind="import")
+    assert (event.data["new"], event.data["bad"]) == (1, 1)
+    assert Project.objects.get().name == "My data"
+
+
+def test_a_batch_costs_a_fixed_number_of_queries(
+    rows: Any, django_assert_max_num_queries: Any
+) -> None:
+    path = rows(*(GOOD | {"key": str(number)} for number in range(100)))
+    with django_assert_max_num_queries(32):
+        run(path)

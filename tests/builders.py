@@ -1,0 +1,150 @@
+"""Rows for tests: plain functions with sensible defaults, and one cast of people."""
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from annotation import importing
+from annotation.models import (
+    Account,
+    GuidelinesVersion,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Role,
+    Slot,
+    texts_digest,
+)
+from annotation.queue import Offer, label, next_offer
+
+PASSWORD = "a-long-enough-password"
+TEXTS = {
+    "prompt": "How many legs has a spider?",
+    "gold": "A spider has eight legs.",
+    "perturbed": "A spider has six legs.",
+}
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """One project with one person for every role, and two without a place in it."""
+
+    project: Project
+    admin: Account
+    lead: Membership
+    researcher: Membership
+    adjudicator: Membership
+    annotator: Membership
+    stranger: Account
+
+    def account(self, name: str) -> Account | None:
+        """The account behind a name of the cast; None for "anonymous"."""
+        if name == "anonymous":
+            return None
+        person = getattr(self, name)
+        return person.account if isinstance(person, Membership) else person
+
+
+def cast() -> Cast:
+    project = make_project()
+    members = {role: make_member(project, role=role, alias=role) for role in Role.values}
+    return Cast(
+        project=project,
+        admin=make_account("admin", is_superuser=True, is_staff=True),
+        stranger=make_account("stranger"),
+        **members,
+    )
+
+
+def make_account(username: str = "", **values: Any) -> Account:
+    username = username or f"person{next(_numbers)}"
+    return Account.objects.create_user(username, password=PASSWORD, **values)
+
+
+def make_project(slug: str = "", **values: Any) -> Project:
+    return importing.create_project(slug or f"project{next(_numbers)}", **values)
+
+
+def make_member(
+    project: Project, role: str = Role.ANNOTATOR, alias: str = "", **values: Any
+) -> Membership:
+    alias = alias or f"{role}{next(_numbers)}"
+    values.setdefault("account", None)
+    if values["account"] is None:
+        values["account"] = make_account(f"{alias}-{next(_numbers)}")
+    return Membership.objects.create(project=project, role=role, alias=alias, **values)
+
+
+def make_item(
+    project: Project,
+    key: str = "",
+    *,
+    texts: dict[str, str] | None = None,
+    category: str = "number-errors",
+    ability: str = "factual",
+    slots: int | None = None,
+    **values: Any,
+) -> Item:
+    """An item with its first revision and as many open slots as the project's overlap."""
+    position = (Item.objects.filter(project=project).count()) + 1
+    item = Item.objects.create(
+        project=project,
+        key=key or f"item-{next(_numbers)}",
+        position=position,
+        category=category,
+        ability=ability,
+        **{"source_ability": ability, "cluster": f"cluster-{position}", **values},
+    )
+    make_revision(item, TEXTS | (texts or {}))
+    for number in range(1, 1 + (project.overlap if slots is None else slots)):
+        make_slot(item, number=number)
+    return item
+
+
+def make_revision(item: Item, texts: dict[str, str], **values: Any) -> Revision:
+    number = item.revisions.count() + 1
+    if number != item.revision_number:
+        item.revision_number = number
+        item.save(update_fields=["revision_number"])
+    return Revision.objects.create(
+        item=item, number=number, texts=texts, digest=texts_digest(texts), **values
+    )
+
+
+def make_slot(item: Item, **values: Any) -> Slot:
+    values = {"number": 1, "position": item.position, **values}
+    return Slot.objects.create(project=item.project, item=item, **values)
+
+
+def make_resolution(item: Item, value: str = "valid", **values: Any) -> Resolution:
+    values = {"rule": "accepted at import", "source": "imported", **values}
+    return Resolution.objects.create(item=item, revision=item.revision(), value=value, **values)
+
+
+def make_guidelines(project: Project, text: str = "Read both answers.") -> GuidelinesVersion:
+    number = project.guidelines.count() + 1
+    return GuidelinesVersion.objects.create(project=project, number=number, text=text)
+
+
+def take(member: Membership, **values: Any) -> Offer:
+    """The item that the member holds or takes now; fails the test if there is none."""
+    offer = next_offer(member, **values)
+    assert isinstance(offer, Offer), offer
+    return offer
+
+
+def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) -> Label:
+    """The member's label of what was offered."""
+    return label(
+        member,
+        key=offer.key,
+        item_key=offer.item.key,
+        revision=offer.revision.number,
+        answers={"choice": choice},
+        **values,
+    )

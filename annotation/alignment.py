@@ -1,0 +1,268 @@
+"""Two lists of tokens -> spans of both, equal and changed in turn, as a person would pair them.
+
+1. Lines and sentences that occur once in each text, in the same order, pin the rest. Between them
+   rapidfuzz finds the longest common subsequence. There is no time limit, because a diff that
+   stops by the clock would differ from machine to machine. Work is limited by size instead: a
+   stretch above `ALIGNMENT_LIMIT` is first cut at passages that occur once on both sides, and
+   what is still above it is one change.
+2. An equal bit that is small beside the changes on both its sides is taken into the change, so that
+   chance matches do not splinter it. (The idea of diff-match-patch's clean-up, but for whole tokens
+   and in linear time; the library's own needs seconds on long texts and cuts words.)
+3. A lone insertion or removal slides to where a line, a sentence or a word begins.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+from typing import TypeVar
+
+from rapidfuzz.distance import Indel
+
+ALIGNMENT_LIMIT = 250_000_000
+"""Largest product of token counts aligned at once: one bit each, so 31 MB and about 0.1 s."""
+
+PASSAGE_TOKENS = 8
+"""Length of the passages that cut longer texts: about four words, seldom common by chance."""
+
+READABLE = 40
+"""Characters of an equal passage that a reader knows again amid changes, about half a line."""
+
+Tokens = Sequence[str]
+Pair = tuple[int, int]
+K = TypeVar("K")
+
+
+@dataclass
+class Span:
+    """Tokens gold[a:b] stand against perturbed[c:d]."""
+
+    equal: bool
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both token lists with the offset of each token, for measuring spans in characters."""
+
+    gold: Tokens
+    perturbed: Tokens
+    gold_offsets: list[int]
+    perturbed_offsets: list[int]
+
+    @classmethod
+    def of(cls, gold: Tokens, perturbed: Tokens) -> "Sides":
+        return cls(gold, perturbed, _offsets(gold), _offsets(perturbed))
+
+    def weight(self, span: Span) -> int:
+        """Characters of the longer side of a span."""
+        return max(
+            self.gold_offsets[span.b] - self.gold_offsets[span.a],
+            self.perturbed_offsets[span.d] - self.perturbed_offsets[span.c],
+        )
+
+    def hold(self, span: Span) -> float:
+        """Return how heavy the changes round an equal span must be to take it in.
+
+        White space counts once, other text twice (20 + 19 + 18 for 20 * 19 * 18 is two changes),
+        and a passage of `READABLE` characters stands for itself beside a change of any size.
+        """
+        weight = self.weight(span)
+        if weight >= READABLE:
+            return math.inf
+        return weight if "".join(self.gold[span.a : span.b]).isspace() else 2 * weight
+
+
+def spans(sides: Sides, pins: AbstractSet[str] = frozenset()) -> list[Span]:
+    """Return the spans, which cover both sides; `pins` are tokens that occur once in each."""
+    calm = _trimmed(_calmed(_aligned(sides, pins), sides), sides)
+    return _slid(calm, sides)
+
+
+def _offsets(tokens: Tokens) -> list[int]:
+    return list(accumulate(map(len, tokens), initial=0))
+
+
+def _aligned(sides: Sides, pins: AbstractSet[str]) -> list[Span]:
+    gold, perturbed = _numbered(sides.gold, sides.perturbed)
+    found: list[Span] = []
+    for a, b, c, d in _gaps(_pinned(sides, pins), (0, len(gold)), (0, len(perturbed))):
+        if (b - a) * (d - c) <= ALIGNMENT_LIMIT:
+            found += _opcodes(gold[a:b], perturbed[c:d], a, c)
+        else:
+            found += _coarse(gold[a:b], perturbed[c:d], a, c)
+    return _joined(found)
+
+
+def _coarse(gold: list[int], perturbed: list[int], a: int, c: int) -> Iterator[Span]:
+    passages = _rising(_common(_passages(gold), _passages(perturbed)))
+    for i, j, k, m in _gaps(passages, (0, len(gold)), (0, len(perturbed))):
+        if (j - i) * (m - k) <= ALIGNMENT_LIMIT:
+            yield from _opcodes(gold[i:j], perturbed[k:m], a + i, c + k)
+        else:
+            yield Span(False, a + i, a + j, c + k, c + m)
+
+
+def _gaps(starts: list[Pair], gold: Pair, perturbed: Pair) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the stretches of both sides that begin at the given pairs and end at the next."""
+    pairs = [(gold[0], perturbed[0]), *starts, (gold[1], perturbed[1])]
+    for (a, c), (b, d) in pairwise(pairs):
+        yield a, b, c, d
+
+
+def _numbered(gold: Tokens, perturbed: Tokens) -> tuple[list[int], list[int]]:
+    """Return both as numbers by first occurrence: their hashes, unlike strings', are fixed."""
+    known = {token: number for number, token in enumerate(dict.fromkeys(chain(gold, perturbed)))}
+    return list(map(known.__getitem__, gold)), list(map(known.__getitem__, perturbed))
+
+
+def _opcodes(gold: list[int], perturbed: list[int], a: int, c: int) -> Iterator[Span]:
+    if gold == perturbed:
+        yield Span(True, a, a + len(gold), c, c + len(perturbed))
+        return
+    for step in Indel.opcodes(gold, perturbed):
+        yield Span(
+            step.tag == "equal",
+            a + step.src_start,
+            a + step.src_end,
+            c + step.dest_start,
+            c + step.dest_end,
+        )
+
+
+def _pinned(sides: Sides, pins: AbstractSet[str]) -> list[Pair]:
+    here = {token: place for place, token in enumerate(sides.gold) if token in pins}
+    there = {token: place for place, token in enumerate(sides.perturbed) if token in pins}
+    return _rising(_common(here, there))
+
+
+def _common(here: dict[K, int], there: dict[K, int]) -> list[Pair]:
+    """Return the places of what both have, in the order of the first."""
+    return sorted((place, there[key]) for key, place in here.items() if key in there)
+
+
+def _passages(tokens: list[int]) -> dict[tuple[int, ...], int]:
+    """Return where each passage that occurs only once begins."""
+    seen: dict[tuple[int, ...], int] = {}
+    shifted = (tokens[start:] for start in range(PASSAGE_TOKENS))
+    for start, passage in enumerate(zip(*shifted, strict=False)):
+        seen[passage] = -1 if passage in seen else start
+    return {passage: start for passage, start in seen.items() if start >= 0}
+
+
+def _rising(pairs: list[Pair]) -> list[Pair]:
+    """Return the longest run of pairs whose second numbers rise too (patience sorting)."""
+    tops: list[int] = []
+    holders: list[int] = []
+    before: list[int] = []
+    for index, (_, there) in enumerate(pairs):
+        pile = bisect_left(tops, there)
+        before.append(holders[pile - 1] if pile else -1)
+        tops[pile : pile + 1] = [there]
+        holders[pile : pile + 1] = [index]
+    rising: list[Pair] = []
+    index = holders[-1] if holders else -1
+    while index >= 0:
+        rising.append(pairs[index])
+        index = before[index]
+    return rising[::-1]
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans without empty ones, neighbours of one kind made one."""
+    joined: list[Span] = []
+    for span in spans:
+        if span.a == span.b and span.c == span.d:
+            continue
+        if joined and joined[-1].equal == span.equal:
+            joined[-1].b, joined[-1].d = span.b, span.d
+        else:
+            joined.append(span)
+    return joined
+
+
+def _calmed(spans: list[Span], sides: Sides) -> list[Span]:
+    """Take an equal span into the changes round it if both of them are heavy enough.
+
+    A change that has grown may swallow the equal span before it as well, hence the inner loop;
+    every span is taken in once at most, so the work is linear.
+    """
+    calm: list[Span] = []
+    for span in spans:
+        while (
+            not span.equal
+            and len(calm) > 1
+            and sides.hold(calm[-1]) <= min(sides.weight(calm[-2]), sides.weight(span))
+        ):
+            calm.pop()
+            before = calm.pop()
+            span = Span(False, before.a, span.b, before.c, span.d)
+        calm.append(span)
+    return calm
+
+
+def _trimmed(spans: list[Span], sides: Sides) -> list[Span]:
+    """Give tokens that a change begins or ends with on both sides back to its equal neighbours."""
+    trimmed: list[Span] = []
+    for span in spans:
+        a, b, c, d = span.a, span.b, span.c, span.d
+        if not span.equal:
+            while a < b and c < d and sides.gold[a] == sides.perturbed[c]:
+                a, c = a + 1, c + 1
+            while a < b and c < d and sides.gold[b - 1] == sides.perturbed[d - 1]:
+                b, d = b - 1, d - 1
+        trimmed += [
+            Span(True, span.a, a, span.c, c),
+            Span(span.equal, a, b, c, d),
+            Span(True, b, span.b, d, span.d),
+        ]
+    return _joined(trimmed)
+
+
+def _slid(spans: list[Span], sides: Sides) -> list[Span]:
+    """Move each lone insertion or removal between equal spans to where it reads best."""
+    for before, span, after in zip(spans, spans[1:], spans[2:], strict=False):
+        if span.equal or (span.a < span.b and span.c < span.d):
+            continue
+        if span.a < span.b:
+            shift = _best_shift(sides.gold, span.a, span.b, before.b - before.a, after.b - after.a)
+        else:
+            shift = _best_shift(
+                sides.perturbed, span.c, span.d, before.d - before.c, after.d - after.c
+            )
+        before.b, before.d = before.b + shift, before.d + shift
+        span.a, span.b, span.c, span.d = (n + shift for n in (span.a, span.b, span.c, span.d))
+        after.a, after.c = after.a + shift, after.c + shift
+    return _joined(spans)
+
+
+def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> int:
+    """Return by how many tokens tokens[start:end] moves, `back` or `ahead` at most."""
+    least = 0
+    while least < back and tokens[start - least - 1] == tokens[end - least - 1]:
+        least += 1
+    most = 0
+    while most < ahead and tokens[start + most] == tokens[end + most]:
+        most += 1
+    return max(
+        range(-least, most + 1),
+        key=lambda n: (_border(tokens, start + n) + _border(tokens, end + n), -abs(n)),
+    )
+
+
+def _border(tokens: Tokens, at: int) -> int:
+    """Rate a cut before tokens[at]: 4 where a line with text begins, 0 in the midst of text."""
+    if at in (0, len(tokens)):
+        return 4
+    before, after = tokens[at - 1], tokens[at]
+    if before[-1] in "\r\n":
+        return 3 if after[0] in "\r\n" else 4
+    if not before[-1].isspace():
+        return 0
+    text = before.rstrip() or tokens[max(0, at - 2)]
+    return 2 if text[-1] in ".!?:;" else 1

@@ -1,0 +1,301 @@
+"""The difference of two texts, as segments that a person can read.
+
+`words` cuts both texts into tokens, `alignment` pairs those, and here characters are marked inside
+a changed segment: aligned like the tokens, cleaned up by diff-match-patch, and marked only if both
+sides share most of them, since scattered marks in two different words are noise.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+from diff_match_patch import diff_match_patch
+from rapidfuzz.distance import Indel
+
+from annotation import alignment, words
+
+ALGORITHM = "words-1"
+
+REFINEMENT_LIMIT = 400
+"""Longest side of a change, in characters, that is marked inside; a longer one is read anew."""
+
+SHARED_AT_LEAST = 0.6
+"""Share of characters that two sides must keep for marks inside; below, marks are noise."""
+
+Kind = Literal["equal", "removed", "added", "changed"]
+Parts = tuple["Part", ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of one side of a segment, itself changed or standing unchanged beside a change."""
+
+    text: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of both texts; `number` counts all segments from 0, so it is also their index.
+
+    The kinds: `equal` has the same single unchanged part on both sides, `removed` nothing on the
+    perturbed side, `added` nothing on the gold side, `changed` something on both.
+    """
+
+    number: int
+    kind: Kind
+    gold: Parts
+    perturbed: Parts
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What `compare` finds.
+
+    segments: joined in order, the gold parts give the gold text, the perturbed parts the other.
+    edit_size: characters (code points) in changed parts over characters of both texts, 0 to 1;
+        0 for equal texts, two empty ones among them, and 1 if just one of the two is empty.
+    place: characters of the gold text before the first change over all of them, 0 to 1;
+        1 for a text that only continues, 0 for an empty gold text, None for equal texts.
+    white_space_only: the texts differ, but hold the same words between white space. ("every day"
+        against "everyday" is a difference in words.)
+    """
+
+    segments: tuple[Segment, ...]
+    edit_size: float
+    place: float | None
+    identical: bool
+    white_space_only: bool
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of one segment within one line of one side; its line break, if any, ends it."""
+
+    text: str
+    changed: bool
+    kind: Kind
+    number: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of each side; a side without pieces has no such line (a blank line has a break)."""
+
+    gold: tuple[Piece, ...]
+    perturbed: tuple[Piece, ...]
+
+
+# ---------------------------------------------------------------------------------------- public
+
+
+def compare(gold: str, perturbed: str) -> Difference:
+    """Compare two texts; the same two texts give the same difference everywhere.
+
+    About 0.3 ms for an answer of 2,000 characters. Sides of several hundred thousand characters
+    are fine in time and memory; where such texts share no passage they come out as one change.
+    """
+    return _difference(tuple(_segments(gold, perturbed)))
+
+
+def to_json(difference: Difference) -> dict[str, Any]:
+    """Return the difference as plain JSON data of little more than the texts' own size.
+
+    `segments` holds a string for an equal segment, else a pair [gold, perturbed] of lists of
+    strings that are unchanged and changed in turn, beginning with unchanged ("" if there is none).
+    """
+    return {
+        "algorithm": ALGORITHM,
+        "segments": [_packed(segment) for segment in difference.segments],
+    }
+
+
+def from_json(data: dict[str, Any]) -> Difference:
+    """Return the difference that `to_json` wrote; ValueError if another algorithm made it."""
+    if data.get("algorithm") != ALGORITHM:
+        raise ValueError(f"made by {data.get('algorithm')!r}, not {ALGORITHM!r}: compare again")
+    return _difference(tuple(_unpacked(n, packed) for n, packed in enumerate(data["segments"])))
+
+
+def rows(difference: Difference) -> tuple[Row, ...]:
+    """Return the two texts line by line, side by side; nothing is lost or said twice.
+
+    Equal lines stand in one row. Lines of a change are paired in order; what one side has more
+    stands against nothing, so that the text behind the change lines up again. There a line of the
+    shorter side may go on in a later row. Two empty texts give no rows.
+    """
+    made: list[Row] = []
+    gold: list[Piece] = []
+    perturbed: list[Piece] = []
+    for segment in difference.segments:
+        for left, right, ends in _paired_lines(segment, bool(gold), bool(perturbed)):
+            gold += left
+            perturbed += right
+            if ends:
+                made.append(Row(tuple(gold), tuple(perturbed)))
+                gold, perturbed = [], []
+    if gold or perturbed:
+        made.append(Row(tuple(gold), tuple(perturbed)))
+    return tuple(made)
+
+
+# ------------------------------------------------------------------------------------ refinement
+
+
+def _refined(gold: str, perturbed: str) -> tuple[Parts, Parts]:
+    """Return the parts of two differing texts, with changed characters marked where that helps."""
+    whole = _parts([(gold, True)]), _parts([(perturbed, True)])
+    if not gold or not perturbed or max(len(gold), len(perturbed)) > REFINEMENT_LIMIT:
+        return whole
+    left, right, bonds = words.bonded(gold, perturbed)
+    if Indel.normalized_similarity(left, right) < SHARED_AT_LEAST:
+        return whole
+    diffs = [
+        diff
+        for step in Indel.opcodes(left, right)
+        for diff in _as_diffs(
+            left[step.src_start : step.src_end], right[step.dest_start : step.dest_end]
+        )
+    ]
+    diff_match_patch().diff_cleanupSemantic(diffs)
+    shared = sum(len(text) for sign, text in diffs if sign == 0)
+    if 2 * shared < SHARED_AT_LEAST * (len(left) + len(right)):
+        return whole
+    freed = [(sign, text.translate(bonds)) for sign, text in diffs]
+    return (
+        _parts((text, sign != 0) for sign, text in freed if sign <= 0),
+        _parts((text, sign != 0) for sign, text in freed if sign >= 0),
+    )
+
+
+def _as_diffs(gold: str, perturbed: str) -> list[tuple[int, str]]:
+    """Return what diff-match-patch calls diffs: -1 removed, 0 equal, 1 inserted."""
+    if gold == perturbed:
+        return [(0, gold)]
+    return [(sign, text) for sign, text in ((-1, gold), (1, perturbed)) if text]
+
+
+def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
+    """Return parts without empty ones, neighbours of one kind made one."""
+    parts = (
+        Part("".join(text for text, _ in group), changed)
+        for changed, group in groupby((piece for piece in pieces if piece[0]), lambda p: p[1])
+    )
+    return tuple(parts)
+
+
+# -------------------------------------------------------------------------------------- segments
+
+
+def _segments(gold: str, perturbed: str) -> Iterator[Segment]:
+    left, right, shared = words.both(gold, perturbed)
+    sides = alignment.Sides.of(left, right)
+    for number, span in enumerate(alignment.spans(sides, shared)):
+        a, b = sides.gold_offsets[span.a], sides.gold_offsets[span.b]
+        c, d = sides.perturbed_offsets[span.c], sides.perturbed_offsets[span.d]
+        if span.equal:
+            yield _segment(number, *([(Part(gold[a:b], False),)] * 2))
+        else:
+            yield _segment(number, *_refined(gold[a:b], perturbed[c:d]))
+
+
+def _segment(number: int, gold: Parts, perturbed: Parts) -> Segment:
+    kind: Kind = "changed"
+    if not perturbed:
+        kind = "removed"
+    elif not gold:
+        kind = "added"
+    elif not any(part.changed for part in gold + perturbed):
+        kind = "equal"
+    return Segment(number, kind, gold, perturbed)
+
+
+def _difference(segments: tuple[Segment, ...]) -> Difference:
+    gold = "".join(part.text for segment in segments for part in segment.gold)
+    perturbed = "".join(part.text for segment in segments for part in segment.perturbed)
+    changed = sum(
+        len(part.text)
+        for segment in segments
+        for part in segment.gold + segment.perturbed
+        if part.changed
+    )
+    identical = gold == perturbed
+    return Difference(
+        segments=segments,
+        edit_size=changed / (len(gold) + len(perturbed)) if changed else 0.0,
+        place=None if identical else _before_change(segments) / max(1, len(gold)),
+        identical=identical,
+        white_space_only=not identical and gold.split() == perturbed.split(),
+    )
+
+
+def _before_change(segments: tuple[Segment, ...]) -> int:
+    """Return how many characters of the gold text come before the first change."""
+    total = 0
+    for segment in segments:
+        if segment.kind != "equal":
+            return total + min(_unchanged_start(segment.gold), _unchanged_start(segment.perturbed))
+        total += len(segment.gold[0].text)
+    return total
+
+
+def _unchanged_start(parts: Parts) -> int:
+    return len(parts[0].text) if parts and not parts[0].changed else 0
+
+
+def _packed(segment: Segment) -> Any:
+    if segment.kind == "equal":
+        return segment.gold[0].text
+    return [
+        ([""] if side and side[0].changed else []) + [part.text for part in side]
+        for side in (segment.gold, segment.perturbed)
+    ]
+
+
+def _unpacked(number: int, packed: Any) -> Segment:
+    if isinstance(packed, str):
+        return _segment(number, *([(Part(packed, False),)] * 2))
+    gold, perturbed = (
+        _parts((text, place % 2 == 1) for place, text in enumerate(side)) for side in packed
+    )
+    return _segment(number, gold, perturbed)
+
+
+# ------------------------------------------------------------------------------------------ rows
+
+
+def _paired_lines(
+    segment: Segment, gold_begun: bool, perturbed_begun: bool
+) -> Iterator[tuple[list[Piece], list[Piece], bool]]:
+    """Yield a segment's lines side by side, and whether the row ends with them.
+
+    The last line of each side has no break yet and belongs into the last row, unless its row
+    has begun on that side and it is the only one.
+    """
+    gold, perturbed = _lines(segment, segment.gold), _lines(segment, segment.perturbed)
+    height = max(len(gold), len(perturbed))
+    gold = _stretched(gold, height, gold_begun)
+    perturbed = _stretched(perturbed, height, perturbed_begun)
+    for index, (left, right) in enumerate(zip(gold, perturbed, strict=True), start=1):
+        yield left, right, index < height
+
+
+def _stretched(lines: list[list[Piece]], height: int, begun: bool) -> list[list[Piece]]:
+    """Return the lines with blanks before the last one, or behind it if it goes on a begun row."""
+    blanks: list[list[Piece]] = [[] for _ in range(height - len(lines))]
+    if begun and len(lines) == 1:
+        return lines + blanks
+    return lines[:-1] + blanks + lines[-1:]
+
+
+def _lines(segment: Segment, parts: Parts) -> list[list[Piece]]:
+    """Return the parts cut behind each line break; the last line has none and may be empty."""
+    lines: list[list[Piece]] = [[]]
+    for part in parts:
+        for text in re.findall(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", part.text):
+            lines[-1].append(Piece(text, part.changed, segment.kind, segment.number))
+            if text[-1] in "\r\n":
+                lines.append([])
+    return lines

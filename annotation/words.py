@@ -1,0 +1,121 @@
+"""Texts cut into the tokens that a diff aligns, and characters that no diff may cut.
+
+Tokens are words with their marks, numbers with their separators ("1,250.50"), single line breaks,
+other runs of white space, single signs, and single characters in scripts written without spaces.
+People read a change in words; a diff of bare characters splinters them.
+
+A base character is never parted from its combining marks, joiners, variation selectors or the
+other half of a flag. What counts as a mark is what this Python's Unicode tables say.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+
+UNIT_AT_LEAST = 30
+"""Characters of a line or sentence that is trusted to be the same one in both texts."""
+
+
+def tokens(text: str) -> list[str]:
+    """Return the tokens of a text; joined they give the text."""
+    return _TOKEN.findall(text)
+
+
+def both(gold: str, perturbed: str) -> tuple[list[str], list[str], set[str]]:
+    """Return the tokens of both texts, and the long ones that occur once in each.
+
+    Those are whole lines and sentences, kept as one token: most of two texts to be compared is
+    the same, and need not be cut into words to see that.
+    """
+    left, right = _units(gold), _units(perturbed)
+    shared = _single(left) & _single(right)
+    return _split(left, shared), _split(right, shared), shared
+
+
+def bonded(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
+    """Return both texts with one private character for each inseparable cluster, and the way back.
+
+    Private characters of the texts themselves are replaced likewise, so the two never mix.
+    """
+    if gold.isascii() and perturbed.isascii() and "\r" not in gold + perturbed:
+        return gold, perturbed, {}
+    known: dict[str, str] = {}
+
+    def bond(match: re.Match[str]) -> str:
+        return known.setdefault(match[0], chr(0xF0000 + len(known)))
+
+    left, right = _INSEPARABLE.sub(bond, gold), _INSEPARABLE.sub(bond, perturbed)
+    return left, right, {ord(private): cluster for cluster, private in known.items()}
+
+
+def _units(text: str) -> list[str]:
+    """Cut a text behind line breaks and sentences, where a token ends in any case."""
+    cuts = [0, *(match.end() for match in _UNIT_END.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(cuts)]
+
+
+def _single(units: list[str]) -> set[str]:
+    counts = Counter(units)
+    return {unit for unit in counts if counts[unit] == 1 and len(unit) >= UNIT_AT_LEAST}
+
+
+def _split(units: list[str], shared: set[str]) -> list[str]:
+    split: list[str] = []
+    for unit in units:
+        if unit in shared:
+            split.append(unit)
+        else:
+            split += _TOKEN.findall(unit)
+    return split
+
+
+def _character_class(members: Iterable[int]) -> str:
+    """Return the inside of a regular expression's [...] for the given code points."""
+    ranges: list[list[int]] = []
+    for point in members:
+        if ranges and point == ranges[-1][1] + 1:
+            ranges[-1][1] = point
+        else:
+            ranges.append([point, point])
+    return "".join(f"\\U{first:08X}-\\U{last:08X}" for first, last in ranges)
+
+
+# Marks live in the first two planes and, variation selectors and tags, in plane 14.
+_MARKS = [
+    point
+    for point in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
+    if unicodedata.category(chr(point)).startswith("M")
+]
+_EXTEND = (
+    _character_class(_MARKS)
+    + "\u200c\u200d"  # (non-)joiners
+    + "\u1160-\u11ff\ud7b0-\ud7fb"  # vowels and finals of taken-apart Hangul
+    + "\u0e33\u0eb3\uff9e\uff9f"  # Thai and Lao AM, half-width Kana voicing
+    + "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags of flags
+)
+_VIRAMA = _character_class(point for point in _MARKS if unicodedata.combining(chr(point)) == 9)
+_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
+# Han, Kana, Bopomofo, Yi; Thai, Lao, Myanmar, Khmer: written without spaces.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3021-\u3029\u3040-\u312f\u31a0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+)
+_PICTURE = "\u203c-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
+_TAIL = rf"(?:\u200d[{_PICTURE}]|[{_VIRAMA}]\u200d?\w|[{_EXTEND}])"
+_LETTERS = rf"(?:[^\W{_UNSPACED}]++(?:(?=[{_EXTEND}]){_TAIL}++)?)++"
+# Plain ASCII, nearly all of most texts, is tried first: the sets of marks make the rest slow.
+_PLAIN = r"[A-Za-z_]++(?=[ !-&(-/:-@[-^`{-~\r\n])| (?=[!-~])|[!-&(-/:-@[-^`{-~](?=[ -~\r\n])"
+_TOKEN = re.compile(
+    rf"{_PLAIN}|{_LETTERS}(?:(?:(?<=\d)[.,](?=\d)|['’](?=[^\W{_UNSPACED}])){_LETTERS})*+"
+    rf"|[^\S\r\n]+(?![{_EXTEND}])"
+    r"|\r\n|[\r\n]"
+    rf"|{_FLAG}{_TAIL}*+"
+    rf"|.{_TAIL}*+",
+    re.DOTALL,
+)
+_BEYOND = "\U000f0000-\U0010ffff"  # private use: stands in for what must not be cut
+_INSEPARABLE = re.compile(rf"\r\n|{_FLAG}{_TAIL}*+|[^\r\n]{_TAIL}++|[{_BEYOND}]")
+# Begins with a set, not with alternatives: so the search skips ahead three times as fast.
+_UNIT_END = re.compile(r"[\r\n.!?:;](?:(?<=\r)\n?|(?<=\n)|(?<=[.!?:;]) (?=[!-~]))")

@@ -1,0 +1,269 @@
+import json
+import random
+import re
+import subprocess
+import sys
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation import diffing
+from annotation.diffing import Difference, Part
+
+ROOT = Path(__file__).resolve().parents[2]
+FAMILY = "👩‍👩‍👧‍👦"
+CLUSTERS = [FAMILY, "🇩🇪", "🇮🇳", "👍🏽", "1️⃣", "e\u0301", "क्षि", "שָׁ", "\r\n"]
+# What is easily cut wrongly, beside any text at all.
+WORDS = "the |1,250.50|1987|don't |漢字|ภาษา|שָׁלוֹם |السَّلَامُ |A sentence that stands in both of them. "
+PIECES = st.sampled_from(
+    [
+        *CLUSTERS,
+        *WORDS.split("|"),
+        "\n",
+        "\r",
+        "- item\n",
+        " ",
+        "  ",
+        "\u0301",
+        "\u200d",
+        "\U000f0000",
+    ]
+)
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+EDITED = st.lists(st.tuples(PIECES, st.one_of(st.none(), st.just(""), PIECES)), max_size=25).map(
+    lambda edits: (
+        "".join(old for old, _ in edits),
+        "".join(old if new is None else new for old, new in edits),
+    )
+)
+PAIRS = st.one_of(st.tuples(ANY, ANY), EDITED)
+
+
+def joined(parts: tuple[Part, ...]) -> str:
+    return "".join(part.text for part in parts)
+
+
+def marked(difference: Difference) -> str:
+    """Write a difference as wdiff would, with « » round the changed characters inside."""
+
+    def side(parts: tuple[Part, ...]) -> str:
+        if all(part.changed for part in parts):
+            return joined(parts)
+        return "".join(f"«{part.text}»" if part.changed else part.text for part in parts)
+
+    written = {
+        "equal": lambda s: joined(s.gold),
+        "removed": lambda s: f"[-{side(s.gold)}-]",
+        "added": lambda s: f"{{+{side(s.perturbed)}+}}",
+        "changed": lambda s: f"[-{side(s.gold)}-]{{+{side(s.perturbed)}+}}",
+    }
+    return "".join(written[segment.kind](segment) for segment in difference.segments)
+
+
+@given(PAIRS)
+@settings(max_examples=300, deadline=None)
+def test_the_segments_give_both_texts_back(pair: tuple[str, str]) -> None:
+    gold, perturbed = pair
+    found = diffing.compare(*pair)
+    assert joined(tuple(p for s in found.segments for p in s.gold)) == gold
+    assert joined(tuple(p for s in found.segments for p in s.perturbed)) == perturbed
+
+
+@given(PAIRS)
+@settings(max_examples=300, deadline=None)
+def test_each_kind_of_segment_is_what_it_says(pair: tuple[str, str]) -> None:
+    for number, segment in enumerate(diffing.compare(*pair).segments):
+        changed = [part.changed for part in segment.gold + segment.perturbed]
+        assert segment.number == number
+        assert all(part.text for part in segment.gold + segment.perturbed)
+        assert any(changed) == (segment.kind != "equal")
+        assert (segment.perturbed == ()) == (segment.kind == "removed")
+        assert (segment.gold == ()) == (segment.kind == "added")
+        if segment.kind == "equal":
+            assert segment.gold == segment.perturbed
+
+
+@given(PAIRS)
+@settings(max_examples=300, deadline=None)
+def test_unchanged_parts_are_the_same_on_both_sides(pair: tuple[str, str]) -> None:
+    for segment in diffing.compare(*pair).segments:
+        left = "".join(part.text for part in segment.gold if not part.changed)
+        assert left == "".join(part.text for part in segment.perturbed if not part.changed)
+
+
+@given(PAIRS)
+@settings(max_examples=300, deadline=None)
+def test_no_cut_falls_inside_what_is_seen_as_one_sign(pair: tuple[str, str]) -> None:
+    gold, perturbed = pair
+    segments = diffing.compare(*pair).segments
+    for text, parts in (
+        (gold, [part.text for s in segments for part in s.gold]),
+        (perturbed, [part.text for s in segments for part in s.perturbed]),
+    ):
+        cuts = set(accumulate(map(len, parts)))
+        for cluster in CLUSTERS:
+            for found in re.finditer(cluster, text):
+                assert cuts.isdisjoint(range(found.start() + 1, found.end()))
+
+
+@given(PAIRS)
+@settings(max_examples=200, deadline=None)
+def test_json_brings_the_same_difference_back(pair: tuple[str, str]) -> None:
+    found = diffing.compare(*pair)
+    assert diffing.from_json(json.loads(json.dumps(diffing.to_json(found)))) == found
+
+
+@given(PAIRS)
+@settings(max_examples=300, deadline=None)
+def test_rows_lose_nothing_and_hold_one_line_of_each_side(pair: tuple[str, str]) -> None:
+    gold, perturbed = pair
+    rows = diffing.rows(diffing.compare(*pair))
+    assert "".join(piece.text for row in rows for piece in row.gold) == gold
+    assert "".join(piece.text for row in rows for piece in row.perturbed) == perturbed
+    for row in rows:
+        assert row.gold or row.perturbed
+        for side in (row.gold, row.perturbed):
+            assert not any(piece.text[-1] in "\r\n" for piece in side[:-1])
+
+
+@given(PAIRS)
+@settings(max_examples=200, deadline=None)
+def test_sizes_and_places_are_shares(pair: tuple[str, str]) -> None:
+    gold, perturbed = pair
+    found = diffing.compare(*pair)
+    assert found.identical == (gold == perturbed)
+    assert (found.edit_size == 0) == found.identical
+    assert (found.place is None) == found.identical
+    assert 0 <= found.edit_size <= 1
+    assert 0 <= (found.place or 0) <= 1
+
+
+@pytest.mark.parametrize(
+    ("gold", "perturbed", "expected"),
+    [
+        ("born in 1987 there", "born in 1887 there", "born in [-1«9»87-]{+1«8»87+} there"),
+        ("costs 3.14 now", "costs 3.24 now", "costs [-3.«1»4-]{+3.«2»4+} now"),
+        ("it can decrease", "it can increase", "it can [-«de»crease-]{+«in»crease+}"),
+        ("in Paris today", "in Prague today", "in [-Paris-]{+Prague+} today"),
+        ("a quick brown fox", "a slow red fox", "a [-quick brown-]{+slow red+} fox"),
+        ("20 * 19 * 18", "20 + 19 + 18", "20 [-*-]{+++} 19 [-*-]{+++} 18"),
+        ("It is here.", "It's here.", "[-It« i»s-]{+It«'»s+} here."),
+        ("One. Two is. Three.", "One. Three.", "One. [-Two is. -]Three."),
+        ("東京は大きい", "京都は大きい", "[-東-]京{+都+}は大きい"),
+        ("", "new", "{+new+}"),
+        ("", "", ""),
+    ],
+)
+def test_changes_read_as_a_person_would_mark_them(gold: str, perturbed: str, expected: str) -> None:
+    assert marked(diffing.compare(gold, perturbed)) == expected
+
+
+def test_a_rewritten_sentence_is_one_change_and_not_a_chain_of_chance_matches() -> None:
+    gold = "The circulatory organs were considered a marvel of the age."
+    perturbed = "Physicians understood nothing of a body; everything remained guesswork."
+    assert [s.kind for s in diffing.compare(gold, perturbed).segments] == ["changed", "equal"]
+
+
+def test_a_whole_line_amid_rewritten_ones_stays_equal() -> None:
+    line = "### Lesson plan: an introduction to probability\n"
+    gold = f"{'Completely different words stand in here. ' * 5}\n{line}{'Some more follow. ' * 9}"
+    perturbed = f"{'Nobody could ever know this text again, '.upper() * 5}\n{line}{'x y z ' * 40}"
+    equal = [joined(s.gold) for s in diffing.compare(gold, perturbed).segments if s.kind == "equal"]
+    assert any(line in text for text in equal)
+
+
+def test_an_emoji_changes_as_a_whole() -> None:
+    found = diffing.compare(f"family{FAMILY}here", "family👩‍👩‍👧here")
+    assert marked(found) == f"family[-{FAMILY}-]{{+👩‍👩‍👧+}}here"
+
+
+def test_a_changed_accent_marks_the_letter_with_it() -> None:
+    found = diffing.compare("re\u0301sume\u0301s", "re\u0301sumes")
+    assert marked(found) == "[-re\u0301sum«e\u0301»s-]{+re\u0301sum«e»s+}"
+
+
+def test_a_hebrew_word_keeps_its_points_with_its_letters() -> None:
+    (changed,) = [
+        s for s in diffing.compare("אמר שָׁלוֹם לכם", "אמר שָׁלוּם לכם").segments if s.kind != "equal"
+    ]
+    assert joined(changed.gold) == "שָׁלוֹם"
+    assert [part.text for part in changed.gold if part.changed] == ["וֹ"]
+
+
+# 4 of 5 and 4 of 6 characters stay: 1 + 2 changed of 11. The "d" that becomes "xy" is at 2 of 5.
+def test_edit_size_and_place_follow_their_definitions() -> None:
+    found = diffing.compare("abdef", "abxyef")
+    assert marked(found) == "[-ab«d»ef-]{+ab«xy»ef+}"
+    assert found.edit_size == pytest.approx(3 / 11)
+    assert found.place == pytest.approx(2 / 5)
+
+
+def test_empty_texts_have_the_sizes_and_places_that_are_promised() -> None:
+    assert (diffing.compare("", "").edit_size, diffing.compare("", "").place) == (0.0, None)
+    assert (diffing.compare("", "a").edit_size, diffing.compare("", "a").place) == (1.0, 0.0)
+    assert (diffing.compare("a", "").edit_size, diffing.compare("a", "").place) == (1.0, 0.0)
+    assert diffing.compare("a b", "a b c").place == 1.0
+
+
+def test_white_space_only_means_the_same_words() -> None:
+    assert diffing.compare("a b\n", "a  b").white_space_only
+    assert not diffing.compare("every day", "everyday").white_space_only
+    assert not diffing.compare("a b", "a b").white_space_only
+
+
+def test_a_difference_of_another_algorithm_is_refused() -> None:
+    with pytest.raises(ValueError, match="words-0"):
+        diffing.from_json({"algorithm": "words-0", "segments": []})
+
+
+def test_a_removed_paragraph_stands_against_nothing_and_the_next_lines_up() -> None:
+    gold = "First one.\n\nSecond goes away.\n\nThird one."
+    rows = diffing.rows(diffing.compare(gold, "First one.\n\nThird one."))
+    sides = [("".join(p.text for p in r.gold), "".join(p.text for p in r.perturbed)) for r in rows]
+    assert sides == [
+        ("First one.\n", "First one.\n"),
+        ("\n", "\n"),
+        ("Second goes away.\n", ""),
+        ("\n", ""),
+        ("Third one.", "Third one."),
+    ]
+
+
+def test_rows_tell_the_segment_of_each_piece() -> None:
+    (row,) = diffing.rows(diffing.compare("cat sat", "dog sat"))
+    assert [(p.text, p.kind, p.changed, p.number) for p in row.gold] == [
+        ("cat", "changed", True, 0),
+        (" sat", "equal", False, 1),
+    ]
+
+
+def test_long_texts_are_cut_at_common_passages_and_still_compared_word_by_word() -> None:
+    chance = random.Random(3)
+    gold = [chance.choice("東京大学生日本語文字人山川田中") + str(n % 7) for n in range(25_000)]
+    perturbed = ["新" if n % 500 == 250 else word for n, word in enumerate(gold)]
+    found = diffing.compare(" ".join(gold), " ".join(perturbed))
+    assert sum(s.kind == "changed" for s in found.segments) == 50
+    assert found.edit_size < 0.01
+
+
+def test_long_texts_without_anything_in_common_are_one_change() -> None:
+    found = diffing.compare("甲乙 " * 17_000, "丙丁\n" * 17_000)
+    assert [s.kind for s in found.segments] == ["changed"]
+    assert found.edit_size == 1.0
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_the_difference_does_not_hang_on_the_hash_seed_of_the_process(seed: str) -> None:
+    texts = ("One two, three. " * 30, "Two one; three! One four. " * 20)
+    program = f"from annotation import diffing as d; print(d.to_json(d.compare(*{texts!r})))"
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == f"{diffing.to_json(diffing.compare(*texts))}\n"

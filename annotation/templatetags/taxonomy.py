@@ -1,0 +1,25 @@
+"""Names of categories and abilities for the screens."""
+
+from django import template
+
+from annotation import taxonomy
+
+register = template.Library()
+
+
+@register.filter
+def category_name(slug: str) -> str:
+    """The name of a category; an unknown one is shown by its slug."""
+    try:
+        return taxonomy.load().category(slug).name
+    except taxonomy.UnknownSlugError:
+        return slug
+
+
+@register.filter
+def ability_name(slug: str) -> str:
+    """The name of an ability; an unknown one is shown by its slug."""
+    try:
+        return taxonomy.load().ability(slug).name
+    except taxonomy.UnknownSlugError:
+        return slug

@@ -1,0 +1,51 @@
+// Draws every chart of the page from the specification in its script element:
+//   <figure class="chart"><div data-chart="spec-1"></div></figure>{{ spec|json_script:"spec-1" }}
+// The colours come from the style sheet, so a chart follows light and dark like the rest.
+const OPTIONS = {
+  mode: "vega-lite",
+  ast: true,
+  actions: false,
+  defaultStyle: false,
+  renderer: "svg",
+  tooltip: { disableDefaultStyle: true },
+};
+
+function colour(name) {
+  const probe = document.createElement("span");
+  probe.className = "swatch";
+  probe.dataset.colour = name;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+
+function theme() {
+  const [ink, soft, line] = ["ink", "ink-soft", "line"].map(colour);
+  const labels = { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line };
+  return {
+    background: "transparent",
+    font: "system-ui, sans-serif",
+    view: { stroke: line },
+    title: { color: ink },
+    text: { color: ink },
+    axis: { ...labels, tickColor: line },
+    header: { labelColor: soft, titleColor: ink },
+    legend: { labelColor: soft, titleColor: ink },
+  };
+}
+
+async function draw(place) {
+  const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
+  await window.vegaEmbed(place, spec, { ...OPTIONS, config: theme() });
+  // The tooltip is put at the end of the body; assistive technology wants it in a landmark.
+  const tooltip = document.getElementById("vg-tooltip-element");
+  if (tooltip) document.querySelector("main").append(tooltip);
+}
+
+function drawAll() {
+  for (const place of document.querySelectorAll("[data-chart]")) draw(place);
+}
+
+drawAll();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

@@ -1,0 +1,16 @@
+// The account menu closes as people expect: on Escape and on a press elsewhere.
+const menus = () => document.querySelectorAll("details.menu[open]");
+
+document.addEventListener("click", (event) => {
+  for (const menu of menus()) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of menus()) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});

@@ -1,0 +1,42 @@
+"""The vendored browser libraries are the ones that their README names."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+VENDOR = Path(__file__).resolve().parent.parent / "static" / "vendor"
+ROW = re.compile(
+    r"^\| (?P<file>\S+) \| (?P<package>\S+) \| (?P<version>\S+) \|"
+    r" \[[^\]]+\]\((?P<licence>\S+)\) \| (?P<digest>[0-9a-f]{64}) \|$",
+    re.MULTILINE,
+)
+ROWS = [match.groupdict() for match in ROW.finditer((VENDOR / "README.md").read_text("utf-8"))]
+
+
+def test_every_vendored_script_has_a_row_in_the_table() -> None:
+    assert {row["file"] for row in ROWS} == {path.name for path in VENDOR.glob("*.js")}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
+def test_a_vendored_script_has_the_digest_in_the_table(row: dict[str, str]) -> None:
+    assert hashlib.sha256((VENDOR / row["file"]).read_bytes()).hexdigest() == row["digest"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
+def test_a_vendored_script_lies_beside_its_licence(row: dict[str, str]) -> None:
+    assert (VENDOR / row["licence"]).read_text("utf-8").strip()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
+def test_a_vendored_script_points_to_no_source_map(row: dict[str, str]) -> None:
+    assert "sourceMappingURL" not in (VENDOR / row["file"]).read_text("utf-8")
+
+
+def test_vega_lite_has_the_major_version_that_altair_writes() -> None:
+    altair = pytest.importorskip("altair")
+    written = re.search(r"vega-lite/v(\d+)", altair.SCHEMA_URL)
+    kept = next(row["version"] for row in ROWS if row["package"] == "vega-lite")
+    assert written
+    assert kept.split(".")[0] == written[1]

@@ -1,0 +1,34 @@
+"""A Celery worker in a thread of the server process, for the embedded default."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from celery import Celery, current_app
+
+# Slices of so many endpoints run side by side.
+CONCURRENCY = 4
+PATIENCE = 10.0
+
+
+@contextmanager
+def worker(app: Celery | None = None) -> Iterator[None]:
+    """Work on messages while the block runs; leave it once running slices have ended."""
+    ready = threading.Event()
+    controller = (app or current_app).WorkController(
+        pool="threads",
+        concurrency=CONCURRENCY,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        ready_callback=lambda consumer: ready.set(),
+    )
+    thread = threading.Thread(target=controller.start, name="embedded-worker", daemon=True)
+    thread.start()
+    if not ready.wait(PATIENCE):
+        raise RuntimeError("The embedded worker did not start.")
+    try:
+        yield
+    finally:
+        controller.stop()
+        thread.join(PATIENCE)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from judging import parsing
@@ -39,7 +40,7 @@ _MARKUP = " \t\r\n\"'*_`.()[]"
 
 _SCORE_PATTERNS = Patterns(
     marked=parsing.marks("score", r"[-+−]?[0-9][^\n]{0,60}"),
-    loose=re.compile(rf"(?<![\w./+-])({_NUMBER}{_OUT_OF})", re.IGNORECASE),
+    loose=None,
     bare=re.compile(rf"[*_`\"']{{0,4}}({_NUMBER})[*_`\"'.]{{0,4}}"),
 )
 _VERDICT_PATTERNS = Patterns(
@@ -77,7 +78,7 @@ class Output(NamedTuple):
     """A kind of answer: its key in JSON, its marks in prose, and how to read what they hold."""
 
     key: str
-    patterns: Patterns
+    patterns: Callable[[Strategy], Patterns]
     value: Callable[[Any, Strategy], _Value]
 
 
@@ -89,7 +90,7 @@ def read(strategy: Strategy, text: str, finish: str = "stop") -> Reading:
     if finish in CUT_SHORT:
         return Reading(None, cause=CUT_SHORT[finish])
     output = OUTPUTS[strategy.output]
-    answer = parsing.find(text, output.key, output.patterns)
+    answer = parsing.find(text, output.key, output.patterns(strategy))
     if answer is None:
         return Reading(None, cause="unparsable")
     value, cause = output.value(answer.raw, strategy)
@@ -148,7 +149,19 @@ def _storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
+def _score_patterns(strategy: Strategy) -> Patterns:
+    """`7/10` is a score only where 10 ends the scale: 3/4 of something is not."""
+    high = strategy.scale.high if strategy.scale else None
+    return _SCORE_PATTERNS._replace(loose=_out_of(int(high)) if high else None)
+
+
+@cache
+def _out_of(high: int) -> re.Pattern[str]:
+    denominator = _OUT_OF.replace("[0-9]{1,6}", str(high))
+    return re.compile(rf"(?<![\w./+-])({_NUMBER}{denominator})", re.IGNORECASE)
+
+
 OUTPUTS: dict[str, Output] = {
-    "score": Output("score", _SCORE_PATTERNS, _score),
-    "verdict": Output("verdict", _VERDICT_PATTERNS, _verdict),
+    "score": Output("score", _score_patterns, _score),
+    "verdict": Output("verdict", lambda _: _VERDICT_PATTERNS, _verdict),
 }

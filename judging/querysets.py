@@ -28,6 +28,9 @@ class RunQuerySet(models.QuerySet["Run"]):
     def running(self) -> RunQuerySet:
         return self.filter(state="running")
 
+    def for_results(self) -> RunQuerySet:
+        return self.select_related("strategy", "endpoint").order_by("number")
+
     def for_list(self) -> RunQuerySet:
         return (
             self.select_related("strategy", "endpoint")
@@ -60,3 +63,7 @@ class RequestQuerySet(models.QuerySet["Any"]):
 class OutcomeQuerySet(models.QuerySet["Any"]):
     def settled(self) -> OutcomeQuerySet:
         return self.exclude(result="pending")
+
+    def missing_by_cause(self) -> models.QuerySet[Any, dict[str, Any]]:
+        counted = self.filter(result="missing").values("cause").annotate(n=Count("pk"))
+        return counted.order_by("-n", "cause")

@@ -197,7 +197,7 @@ def _rows(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
         )
         .values(
             "pk", "key", "category", "ability", "source_ability", "cluster",
-            "truth", "revision_pk", "texts",
+            "truth", "revision_pk", "texts", "duplicate_of",
         )
     )  # fmt: skip
     if limit is None or limit >= len(rows):
@@ -248,16 +248,28 @@ def _pin(run: Run, rows: Iterable[dict[str, Any]]) -> None:
                 run=run,
                 item_id=row["pk"],
                 revision_id=row["revision_pk"],
-                category=row["category"],
-                ability=row["ability"],
                 source_ability=row["source_ability"],
                 cluster=row["cluster"],
                 invariant=row["truth"] == SI_ITEM,
+                **_place_in_tables(row),
             )
             for row in rows
         ),
         batch_size=500,
     )
+
+
+def _place_in_tables(row: dict[str, Any]) -> dict[str, str]:
+    """Where an item counts: its class comes from its resolution, not from what was intended.
+
+    Items that repeat another one have a row of their own and no ability, so that no total counts
+    a text twice.
+    """
+    if row["duplicate_of"]:
+        return {"ability": "", "category": row["category"]}
+    if row["truth"] == SI_ITEM:
+        return {"ability": SI_ITEM, "category": SI_ITEM}
+    return {"ability": row["ability"], "category": row["category"]}
 
 
 def _plan_batch(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:

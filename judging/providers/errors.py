@@ -19,7 +19,6 @@ fit for a screen: it never holds a key, and what the provider said is cut short.
 """
 
 # The names say what to do, and `except Transient` reads better than with "Error" behind it.
-# ruff: noqa: N818
 
 import re
 from collections.abc import Iterable

@@ -1,0 +1,169 @@
+"""Figures of runs: what figures.md defines, counted by the database."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation import taxonomy
+from annotation.models import Resolution
+from annotation.querysets import ERROR_ITEM, SI_ITEM
+from judging.models import Outcome, Run
+from stats.estimates import Estimate
+from stats.rates import ClusterSums, clustered_wilson
+
+FIELDS = ("ability", "category", "source_ability")
+
+
+class UnknownField(ValueError):
+    """A field that outcomes cannot be grouped by; the message names those that can be."""
+
+
+@dataclass(frozen=True)
+class Undetected:
+    """One row of the `undetected` table: counts and the undetected rate of a group of items.
+
+    rate = undetected / parsed, for score-invariant items too, where it is the share left unmoved;
+    None with a reason where nothing was parsed. `total` = parsed + missing.
+    """
+
+    run: Run
+    group: dict[str, str]
+    total: int
+    missing: int
+    parsed: int
+    undetected: int
+    estimate: Estimate
+
+    @property
+    def detected(self) -> int:
+        return self.parsed - self.undetected
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "run": self.run.number,
+            "endpoint": self.run.endpoint.name,
+            "strategy": self.run.strategy.slug,
+            **self.group,
+            "total": self.total,
+            "missing": self.missing,
+            "parsed": self.parsed,
+            "detected": self.detected,
+            "undetected": self.undetected,
+            "rate": self.estimate.value,
+            "low": self.estimate.low,
+            "high": self.estimate.high,
+            "reason": self.estimate.reason or None,
+        }
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Outcomes of a run that no figure counts: not asked yet, or the item is held for something
+    else than when it was judged (corrected texts, another resolution)."""
+
+    pending: int
+    other_revision: int
+
+
+def undetected(
+    runs: Iterable[Run], by: Sequence[str] = ("ability", "category")
+) -> list[Undetected]:
+    """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
+
+    An outcome counts only against a current resolution of the revision that it judged. The
+    interval knows that items of one cluster are alike. `by` may be empty: one row a run.
+    Raises `UnknownField`.
+    """
+    unknown = [name for name in by if name not in FIELDS]
+    if unknown:
+        raise UnknownField(
+            f"Outcomes cannot be grouped by {', '.join(unknown)}; there are {', '.join(FIELDS)}."
+        )
+    found = []
+    for run in runs:
+        rows = [_row(run, by, record) for record in _sums(run, by)]
+        found += sorted(rows, key=lambda row: _place(row.group))
+    return found
+
+
+def left_out(run: Run) -> LeftOut:
+    """How many outcomes of a run no figure counts, by reason."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LEFT_OUT, {"run": run.pk, "valid": ERROR_ITEM, "invariant": SI_ITEM})
+        settled_counted = cursor.fetchone()[0]
+    pending = run.outcomes.filter(result=Outcome.Result.PENDING).count()
+    return LeftOut(pending, run.outcomes.count() - pending - settled_counted)
+
+
+def missing(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Missing outcomes by run and cause, most frequent first."""
+    return [{**_run_columns(run), **row} for run in runs for row in run.outcomes.missing_by_cause()]
+
+
+# What stands behind every headline number: settled outcomes whose item is held for the same
+# thing now as when it was judged.
+_COUNTED = f"""
+    FROM {Outcome._meta.db_table} AS o
+    WHERE o.run_id = %(run)s AND o.result <> 'pending' AND EXISTS (
+        SELECT 1 FROM {Resolution._meta.db_table} AS r
+        WHERE r.item_id = o.item_id AND r.current AND r.revision_id = o.revision_id
+        AND r.value = CASE WHEN o.invariant THEN %(invariant)s ELSE %(valid)s END
+    )
+"""
+_LEFT_OUT = f"SELECT COUNT(*) {_COUNTED}"
+
+
+def _sums(run: Run, by: Sequence[str]) -> list[dict[str, Any]]:
+    """Per group: counts, and the five sums over clusters that the interval needs."""
+    names = "".join(f"{name}, " for name in by)
+    inner = f"""
+        SELECT {names}cluster, COUNT(*) AS total,
+            SUM(CASE WHEN o.result = 'missing' THEN 0 ELSE 1 END) AS n,
+            SUM(CASE WHEN o.result = 'undetected' THEN 1 ELSE 0 END) AS y
+        {_COUNTED} GROUP BY {names}cluster
+    """
+    group = f"GROUP BY {names.rstrip(', ')}" if by else ""
+    statement = f"""
+        SELECT {names}SUM(CASE WHEN n > 0 THEN 1 ELSE 0 END) AS m, SUM(n) AS n, SUM(y) AS y,
+            SUM(n * n) AS nn, SUM(n * y) AS ny, SUM(y * y) AS yy, SUM(total) AS total
+        FROM ({inner}) AS clusters {group}
+    """
+    values = {"run": run.pk, "valid": ERROR_ITEM, "invariant": SI_ITEM}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        columns = [column[0] for column in cursor.description]
+        records = [dict(zip(columns, record, strict=True)) for record in cursor.fetchall()]
+    return [record for record in records if record["total"]]
+
+
+def _row(run: Run, by: Sequence[str], record: Mapping[str, Any]) -> Undetected:
+    counts = {name: int(record[name]) for name in ("m", "n", "y", "nn", "ny", "yy", "total")}
+    total = counts.pop("total")
+    sums = ClusterSums(**counts)
+    return Undetected(
+        run=run,
+        group={name: record[name] for name in by},
+        total=total,
+        missing=total - sums.n,
+        parsed=sums.n,
+        undetected=int(sums.y),
+        estimate=clustered_wilson(sums),
+    )
+
+
+def _run_columns(run: Run) -> dict[str, Any]:
+    return {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
+
+
+def _place(group: Mapping[str, str]) -> list[int]:
+    """Sort key: abilities and categories as the taxonomy has them, unknown ones last."""
+    known = taxonomy.load()
+    abilities = [ability.slug for ability in known.abilities]
+    slugs = [category.slug for category in known.categories]
+    orders = {"ability": abilities, "source_ability": abilities, "category": slugs}
+    return [
+        orders[name].index(value) if value in orders[name] else len(orders[name])
+        for name, value in group.items()
+    ]

@@ -1,0 +1,151 @@
+"""What can be asked for by name: `results` tables of figures, and tables of rows to export.
+
+N tables and M formats, never N x M: a table gives columns and rows, `formats.writers` the rest.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.tables import Table
+
+from annotation import tables as annotation_tables
+from annotation.models import Project
+from judging import reports
+from judging.models import Call, Outcome, Run
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A `results` table: its columns beside the fields it is grouped by, and how it is made."""
+
+    columns: tuple[str, ...]
+    grouped: bool
+    rows: Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]
+
+
+def _categories(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterable[dict[str, Any]]:
+    return annotation_tables.TABLES["categories"].rows(project)
+
+
+def _undetected(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterable[dict[str, Any]]:
+    return [row.as_row() for row in reports.undetected(runs, by)]
+
+
+def _missing(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    return reports.missing(runs)
+
+
+RUN = ("run", "endpoint", "strategy")
+RESULTS: dict[str, Figures] = {
+    "categories": Figures(("ability", "category", "items"), False, _categories),
+    "undetected": Figures(
+        ("total", "missing", "parsed", "detected", "undetected", "rate", "low", "high", "reason"),
+        True,
+        _undetected,
+    ),
+    "missing": Figures((*RUN, "cause", "n"), False, _missing),
+}
+
+
+def columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
+    """All columns of a `results` table in their order."""
+    figures = RESULTS[table]
+    return (*RUN, *by, *figures.columns) if figures.grouped else figures.columns
+
+
+def calls(project: Project) -> Iterator[dict[str, Any]]:
+    """Every call of the project's runs with the reply it got and what was read in it."""
+    found = (
+        Call.objects.filter(run__project=project)
+        .select_related("run", "outcome__item", "outcome__revision", "request__reply")
+        .prefetch_related("request__reply__readings")
+        .order_by("run__number", "outcome__item__position", "pk")
+    )
+    for call in found.iterator(chunk_size=500):
+        yield {**_call(call), **_reply(call)}
+
+
+def outcomes(project: Project) -> Iterator[dict[str, Any]]:
+    """Every outcome of the project's runs."""
+    found = Outcome.objects.filter(run__project=project).select_related(
+        "run__strategy", "run__endpoint", "item", "revision"
+    )
+    for outcome in found.order_by("run__number", "item__position").iterator(chunk_size=1000):
+        yield {
+            "run": outcome.run.number,
+            "endpoint": outcome.run.endpoint.name,
+            "strategy": outcome.run.strategy.slug,
+            "item": outcome.item.key,
+            "revision": outcome.revision.number,
+            "ability": outcome.ability,
+            "category": outcome.category,
+            "source_ability": outcome.source_ability,
+            "cluster": outcome.cluster,
+            "score_invariant": outcome.invariant,
+            "result": outcome.result,
+            "detail": outcome.detail,
+            "cause": outcome.cause,
+            "values": outcome.values,
+        }
+
+
+def _call(call: Call) -> dict[str, Any]:
+    request = call.request
+    return {
+        "run": call.run.number,
+        "item": call.outcome.item.key,
+        "revision": call.outcome.revision.number,
+        "role": call.role,
+        "order": call.order,
+        "sample": call.sample,
+        "request": request.digest,
+        "state": request.state,
+        "attempts": request.attempts,
+        "failure": request.cause,
+        "message": request.message,
+    }
+
+
+def _reply(call: Call) -> dict[str, Any]:
+    reply = getattr(call.request, "reply", None)
+    if reply is None:
+        return {}
+    reading = next((one for one in reply.readings.all() if one.parser == call.run.parser), None)
+    return {
+        "finish": reply.finish,
+        "model": reply.model,
+        "text": reply.text,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+        "cost": reply.cost,
+        "asked_at": reply.asked_at,
+        "seconds": reply.seconds,
+        "parser": call.run.parser,
+        "value": reading and reading.value,
+        "path": reading and reading.path,
+        "cause": reading and reading.cause,
+        "explanation": reading and reading.explanation,
+    }
+
+
+_CALLS = (
+    "run", "item", "revision", "role", "order", "sample", "request", "state", "attempts",
+    "failure", "message", "finish", "model", "text", "tokens_in", "tokens_out", "cost",
+    "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
+)  # fmt: skip
+_OUTCOMES = (
+    "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",
+    "cluster", "score_invariant", "result", "detail", "cause", "values",
+)  # fmt: skip
+
+EXPORTS: dict[str, Table] = {
+    "items": annotation_tables.TABLES["items"],
+    "labels": annotation_tables.TABLES["labels"],
+    "calls": Table(_CALLS, calls),
+    "outcomes": Table(_OUTCOMES, outcomes),
+}

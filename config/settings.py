@@ -67,6 +67,8 @@ def _database() -> dict[str, object]:
         }
         database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
     elif database["ENGINE"].endswith("postgresql"):
+        if not database["NAME"]:
+            raise ImproperlyConfigured("DATABASE_URL names no database: end it with /name.")
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
     else:

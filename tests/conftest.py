@@ -19,6 +19,7 @@ from psycopg import sql
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 ON_POSTGRESQL = os.environ.get("DATABASE_URL", "").startswith("postgres")
+POSTGRESQL = "postgresql://127.0.0.1:5432/postgres"
 # On PostgreSQL there is no other database to run anything on.
 collect_ignore = ["services/test_on_postgresql.py"] if ON_POSTGRESQL else []
 
@@ -75,7 +76,8 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def redis_url() -> str:
     """A Redis that answers; tests use keys of their own and never flush."""
-    url = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/15"
+    named = os.environ.get("TEST_REDIS_URL") or os.environ.get("REDIS_URL")
+    url = named or "redis://127.0.0.1:6379/15"
     try:
         redis.Redis.from_url(url, socket_connect_timeout=2).ping()
     except redis.RedisError as error:
@@ -86,8 +88,8 @@ def redis_url() -> str:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of an empty PostgreSQL database that is dropped in the end."""
-    server = os.environ.get("DATABASE_URL" if ON_POSTGRESQL else "POSTGRES_URL")
-    server = server or "postgresql://127.0.0.1:5432/postgres"
+    named = os.environ.get("TEST_POSTGRES_URL")
+    server = named or (os.environ["DATABASE_URL"] if ON_POSTGRESQL else POSTGRESQL)
     name = f"blindspot_tests_{os.getpid()}"
     try:
         connection = psycopg.connect(server, autocommit=True, connect_timeout=2)

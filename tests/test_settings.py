@@ -1,0 +1,111 @@
+"""What the environment may say: bad values are refused with a message that names the variable."""
+
+import runpy
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+FILE = Path(__file__).resolve().parents[1] / "config" / "settings.py"
+VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
+VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR"]
+POSTGRESQL = "postgresql://blindspot@127.0.0.1/blindspot"
+KEY = "k" * 50
+
+Settings = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def settings_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
+    """The settings that an environment with these variables and no others gives."""
+
+    def read(**variables: str) -> dict[str, Any]:
+        for name in VARIABLES:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {"VAR_DIR": str(tmp_path), **variables}.items():
+            monkeypatch.setenv(name, value)
+        return runpy.run_path(str(FILE))
+
+    return read
+
+
+BAD = [
+    ("DEBUG", {"DEBUG": "maybe"}),
+    ("DEBUG", {"DEBUG": ""}),
+    ("ALLOWED_HOSTS", {"ALLOWED_HOSTS": "one.example,,two.example"}),
+    ("ALLOWED_HOSTS", {"ALLOWED_HOSTS": "one.example,"}),
+    ("EVALUATOR_HOSTS", {"EVALUATOR_HOSTS": ","}),
+    ("DATABASE_URL", {"DATABASE_URL": "somewhere"}),
+    ("DATABASE_URL", {"DATABASE_URL": "mysql://u@h/name"}),
+    ("DATABASE_URL", {"DATABASE_URL": "oracle9://u@h/name"}),
+    ("DATABASE_URL", {"DATABASE_URL": "postgresql://u@h:port/name", "SECRET_KEY": KEY}),
+    ("DATABASE_URL", {"DATABASE_URL": "postgresql://u@h:5432", "SECRET_KEY": KEY}),
+    ("REDIS_URL", {"REDIS_URL": "localhost:6379", "SECRET_KEY": KEY}),
+    ("REDIS_URL", {"REDIS_URL": "http://localhost", "SECRET_KEY": KEY}),
+    ("REDIS_URL", {"REDIS_URL": "redis://", "SECRET_KEY": KEY}),
+    ("SITE_URL", {"SITE_URL": "blindspot.example", "DATABASE_URL": POSTGRESQL, "SECRET_KEY": KEY}),
+    ("SITE_URL", {"SITE_URL": "https://blindspot.example"}),
+    ("SECRET_KEY", {"SECRET_KEY": "short"}),
+    ("SECRET_KEY", {"DATABASE_URL": POSTGRESQL}),
+    ("SECRET_KEY", {"REDIS_URL": "redis://127.0.0.1"}),
+]
+
+
+@pytest.mark.parametrize(("name", "variables"), BAD, ids=lambda case: str(case))
+def test_a_bad_value_is_refused_and_the_message_names_the_variable(
+    settings_from: Settings, name: str, variables: dict[str, str]
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=name):
+        settings_from(**variables)
+
+
+def test_no_message_shows_a_password(settings_from: Settings) -> None:
+    with pytest.raises(ImproperlyConfigured) as refused:
+        settings_from(DATABASE_URL="mysql://me:hunter2@h/name")
+    assert "hunter2" not in str(refused.value)
+
+
+def test_nothing_set_means_sqlite_and_an_embedded_worker(
+    settings_from: Settings, tmp_path: Path
+) -> None:
+    settings = settings_from()
+    assert settings["EMBEDDED"]
+    assert settings["DEBUG"] is False
+    assert settings["DATABASES"]["default"]["NAME"] == str(tmp_path / "blindspot.sqlite3")
+    assert settings["CELERY_BROKER_URL"].startswith("memory://")
+
+
+def test_the_embedded_default_makes_a_secret_key_once_and_keeps_it_from_others(
+    settings_from: Settings, tmp_path: Path
+) -> None:
+    key = settings_from()["SECRET_KEY"]
+    assert len(key) >= 50
+    assert settings_from()["SECRET_KEY"] == key
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+
+
+def test_postgresql_and_redis_mean_a_deployment_with_workers_of_its_own(
+    settings_from: Settings,
+) -> None:
+    settings = settings_from(DATABASE_URL=POSTGRESQL, REDIS_URL="redis://r/3", SECRET_KEY=KEY)
+    assert not settings["EMBEDDED"]
+    assert settings["CELERY_BROKER_URL"] == "redis://r/3"
+    assert settings["EVALUATOR_HOSTS"] == []
+
+
+def test_a_site_behind_tls_sends_cookies_over_tls_alone(settings_from: Settings) -> None:
+    settings = settings_from(
+        DATABASE_URL=POSTGRESQL, SECRET_KEY=KEY, SITE_URL="https://blindspot.example"
+    )
+    assert settings["SESSION_COOKIE_SECURE"]
+    assert settings["CSRF_COOKIE_SECURE"]
+    assert settings["CSRF_TRUSTED_ORIGINS"] == ["https://blindspot.example"]
+
+
+def test_no_script_or_style_may_be_inline(settings_from: Settings) -> None:
+    policy = settings_from()["CONTENT_SECURITY_POLICY"]["DIRECTIVES"]
+    sources = {str(source) for each in policy.values() for source in each}
+    assert not any("unsafe" in source for source in sources)

@@ -124,18 +124,14 @@ def rows(difference: Difference) -> tuple[Row, ...]:
 
     Equal lines stand in one row. Lines of a change are paired in order; what one side has more
     stands against nothing, so that the text behind the change lines up again. There a line of the
-    shorter side may go on in a later row. Two empty texts give no rows.
+    shorter side may go on in a later row; a list item stays whole. Two empty texts give no rows.
     """
     made: list[Row] = []
     gold: list[Piece] = []
     perturbed: list[Piece] = []
     for segment in difference.segments:
-        for left, right, ends in _paired_lines(segment, bool(gold), bool(perturbed)):
-            gold += left
-            perturbed += right
-            if ends:
-                made.append(Row(tuple(gold), tuple(perturbed)))
-                gold, perturbed = [], []
+        *whole, (gold, perturbed) = _paired_lines(segment, gold, perturbed)
+        made += [Row(tuple(left), tuple(right)) for left, right in whole]
     if gold or perturbed:
         made.append(Row(tuple(gold), tuple(perturbed)))
     return tuple(made)
@@ -267,32 +263,35 @@ def _unpacked(number: int, packed: Any) -> Segment:
 
 
 def _paired_lines(
-    segment: Segment, gold_begun: bool, perturbed_begun: bool
-) -> Iterator[tuple[list[Piece], list[Piece], bool]]:
-    """Yield a segment's lines side by side, and whether the row ends with them.
+    segment: Segment, gold: list[Piece], perturbed: list[Piece]
+) -> list[tuple[list[Piece], list[Piece]]]:
+    """Return a segment's lines side by side; the first go on with the pieces of the open row.
 
-    The last line of each side has no break yet and belongs into the last row, unless its row
-    has begun on that side and it is the only one.
+    The last line of each side has no break yet, and both stand in the last row, which is open.
     """
-    gold, perturbed = _lines(segment, segment.gold), _lines(segment, segment.perturbed)
-    height = max(len(gold), len(perturbed))
-    gold = _stretched(gold, height, gold_begun)
-    perturbed = _stretched(perturbed, height, perturbed_begun)
-    for index, (left, right) in enumerate(zip(gold, perturbed, strict=True), start=1):
-        yield left, right, index < height
+    left = _lines(segment, segment.gold, gold)
+    right = _lines(segment, segment.perturbed, perturbed)
+    height = max(len(left), len(right))
+    return list(
+        zip(_stretched(left, height, gold), _stretched(right, height, perturbed), strict=True)
+    )
 
 
-def _stretched(lines: list[list[Piece]], height: int, begun: bool) -> list[list[Piece]]:
-    """Return the lines with blanks before the last one, or behind it if it goes on a begun row."""
+def _stretched(lines: list[list[Piece]], height: int, begun: list[Piece]) -> list[list[Piece]]:
+    """Return the lines with blanks before the last one.
+
+    Behind it, if it is the only one and has begun beside its counterpart; a list mark or an
+    indentation is no beginning, so that a list item stays in one row.
+    """
     blanks: list[list[Piece]] = [[] for _ in range(height - len(lines))]
-    if begun and len(lines) == 1:
+    if len(lines) == 1 and any(sign.isalpha() for piece in begun for sign in piece.text):
         return lines + blanks
     return lines[:-1] + blanks + lines[-1:]
 
 
-def _lines(segment: Segment, parts: Parts) -> list[list[Piece]]:
+def _lines(segment: Segment, parts: Parts, begun: list[Piece]) -> list[list[Piece]]:
     """Return the parts cut behind each line break; the last line has none and may be empty."""
-    lines: list[list[Piece]] = [[]]
+    lines = [begun.copy()]
     for part in parts:
         for text in re.findall(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", part.text):
             lines[-1].append(Piece(text, part.changed, segment.kind, segment.number))

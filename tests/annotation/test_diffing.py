@@ -151,7 +151,14 @@ def test_sizes_and_places_are_shares(pair: tuple[str, str]) -> None:
         ("a quick brown fox", "a slow red fox", "a [-quick brown-]{+slow red+} fox"),
         ("20 * 19 * 18", "20 + 19 + 18", "20 [-*-]{+++} 19 [-*-]{+++} 18"),
         ("It is here.", "It's here.", "[-It« i»s-]{+It«'»s+} here."),
-        ("One. Two is. Three.", "One. Three.", "One. [-Two is. -]Three."),
+        ("One. Two is. Two not.", "One. Two not.", "One. [-Two is. -]Two not."),
+        (
+            "the Mediterranean Sea coast",
+            "the Black coast",
+            "the [-Mediterranean Sea-]{+Black+} coast",
+        ),
+        ("abcdefgh", "axbxcxdxexfxgxh", "[-abcdefgh-]{+axbxcxdxexfxgxh+}"),
+        ("abcdefgh 🇮🇳", "abcdefgx 🇮🇹", "[-abcdefg«h 🇮🇳»-]{+abcdefg«x 🇮🇹»+}"),
         ("東京は大きい", "京都は大きい", "[-東-]京{+都+}は大きい"),
         ("", "new", "{+new+}"),
         ("", "", ""),
@@ -219,16 +226,48 @@ def test_a_difference_of_another_algorithm_is_refused() -> None:
         diffing.from_json({"algorithm": "words-0", "segments": []})
 
 
+def sides(gold: str, perturbed: str) -> list[tuple[str, str]]:
+    return [
+        ("".join(piece.text for piece in row.gold), "".join(piece.text for piece in row.perturbed))
+        for row in diffing.rows(diffing.compare(gold, perturbed))
+    ]
+
+
 def test_a_removed_paragraph_stands_against_nothing_and_the_next_lines_up() -> None:
     gold = "First one.\n\nSecond goes away.\n\nThird one."
-    rows = diffing.rows(diffing.compare(gold, "First one.\n\nThird one."))
-    sides = [("".join(p.text for p in r.gold), "".join(p.text for p in r.perturbed)) for r in rows]
-    assert sides == [
+    assert sides(gold, "First one.\n\nThird one.") == [
         ("First one.\n", "First one.\n"),
         ("\n", "\n"),
         ("Second goes away.\n", ""),
         ("\n", ""),
         ("Third one.", "Third one."),
+    ]
+
+
+def test_a_removed_list_item_leaves_the_next_one_whole() -> None:
+    gold = "1. Apples are round.\n2. Pears are long.\n3. Plums are blue.\nThat is all."
+    assert sides(gold, "1. Apples are round.\n2. Plums are blue.\nThat is all.") == [
+        ("1. Apples are round.\n", "1. Apples are round.\n"),
+        ("2. Pears are long.\n", ""),
+        ("3. Plums are blue.\n", "2. Plums are blue.\n"),
+        ("That is all.", "That is all."),
+    ]
+
+
+def test_a_line_that_has_begun_stays_beside_its_counterpart() -> None:
+    gold = "He came with ten others.\nThey all stood in the hall."
+    assert sides(gold, "He came in the hall.") == [
+        ("He came with ten others.\n", "He came "),
+        ("They all stood in the hall.", "in the hall."),
+    ]
+
+
+def test_a_line_for_two_stands_whole_beside_the_second() -> None:
+    assert sides("a\nApples\nare red\nb c", "a\nPlums\nb c") == [
+        ("a\n", "a\n"),
+        ("Apples\n", ""),
+        ("are red\n", "Plums\n"),
+        ("b c", "b c"),
     ]
 
 

@@ -2,11 +2,14 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
+from config.health import healthz
+
 urlpatterns = [
     path("", include("annotation.urls")),
     path("", include("judging.urls")),
     path("accounts/login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("healthz", healthz, name="healthz"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("config.api")),
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-FILE = Path(__file__).resolve().parents[1] / "config" / "settings.py"
+FILE = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
 VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR"]
 POSTGRESQL = "postgresql://blindspot@127.0.0.1/blindspot"

@@ -23,10 +23,13 @@ PARSER = parsing.PARSER
 CUT_SHORT = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
 
 _NUMBER = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
-_OUT_OF = r"\s{0,3}(?:/|out of)\s{0,3}([0-9]{1,6})(?![\w%/]|[.,][0-9])"
+_OUT_OF = r"\s{0,3}(?:/|out of)\s{0,3}"
+_NO_MORE = r"(?![\w%/]|[.,][0-9])"
 # no percentage, date, decimal comma, range, or choice between two numbers
 _ALONE = r"(?![\w%/]|[.,][0-9]|\s{0,3}(?:-|–|to\b|or\b)\s{0,3}[0-9])"
-_SCORE = re.compile(rf"\s{{0,9}}({_NUMBER})(?:{_OUT_OF}|{_ALONE})", re.IGNORECASE)
+_SCORE = re.compile(
+    rf"\s{{0,9}}({_NUMBER})(?:{_OUT_OF}([0-9]{{1,6}}){_NO_MORE}|{_ALONE})", re.IGNORECASE
+)
 
 # a letter has to be a capital and to be followed by an end, or "A tie" would be a verdict
 _SAID = r"(?-i:(?:[Rr]esponse[ ])?[AB])\b|both[ _-](?:good|unacceptable)\b"
@@ -46,7 +49,7 @@ _SCORE_PATTERNS = Patterns(
 _VERDICT_PATTERNS = Patterns(
     marked=parsing.marks("verdict", rf"(?:{_SAID}){_ENDS}[^\n]{{0,40}}|[^\n]{{1,30}}(?:\n|\Z)"),
     loose=None,
-    bare=re.compile(r"([^\n]{1,30})"),
+    bare=re.compile(rf"[*_`\"'(]{{0,4}}({_SAID})[*_`\"').!]{{0,4}}", re.IGNORECASE),
 )
 
 
@@ -151,14 +154,15 @@ def _storable(text: str) -> str:
 
 def _score_patterns(strategy: Strategy) -> Patterns:
     """`7/10` is a score only where 10 ends the scale: 3/4 of something is not."""
-    high = strategy.scale.high if strategy.scale else None
-    return _SCORE_PATTERNS._replace(loose=_out_of(int(high)) if high else None)
+    if strategy.scale is None:
+        return _SCORE_PATTERNS
+    return _SCORE_PATTERNS._replace(loose=_out_of(f"{strategy.scale.high:g}"))
 
 
 @cache
-def _out_of(high: int) -> re.Pattern[str]:
-    denominator = _OUT_OF.replace("[0-9]{1,6}", str(high))
-    return re.compile(rf"(?<![\w./+-])({_NUMBER}{denominator})", re.IGNORECASE)
+def _out_of(high: str) -> re.Pattern[str]:
+    score = rf"({_NUMBER}{_OUT_OF}{re.escape(high)}){_NO_MORE}"
+    return re.compile(rf"(?<![\w./+-]){score}", re.IGNORECASE)
 
 
 OUTPUTS: dict[str, Output] = {

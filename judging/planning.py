@@ -72,16 +72,13 @@ def shuffled(seed: int, keys: Iterable[str]) -> list[str]:
     A key's place against another does not depend on which others are there, so a part of the
     items is asked in the same order as the whole. Equal keys stand together.
     """
-    return sorted(keys, key=lambda key: (_rank(seed, key), key))
+    return sorted(keys, key=lambda key: (place(seed, key), key))
 
 
 def place(seed: int, key: str) -> int:
-    """The place of a key in the order of `shuffled`, as a number that a column can hold."""
-    return int.from_bytes(_rank(seed, key)[:7], "big")
-
-
-def _rank(seed: int, key: str) -> bytes:
-    return hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogatepass")).digest()
+    """A random place of `key` in the order of asking, 0 to 2^63 - 1: it fits a signed bigint."""
+    rank = hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(rank[:8], "big") >> 1
 
 
 def _digest_of_all(items: Iterable[tuple[str, str]]) -> str:

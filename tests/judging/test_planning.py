@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.planning import request_digest, run_digest, shuffled
+from judging.planning import place, request_digest, run_digest, shuffled
 
 REQUEST = {
     "provider": "openai_compatible",
@@ -76,6 +76,14 @@ def test_the_order_of_a_seed_is_fixed_for_good():
     # sha256sum of 1:d, 1:a, 1:b, 1:c begins 24, 41, 6f, b8; of 2:c, 2:d, 2:a, 2:b 19, 6a, f2, fa
     assert shuffled(1, "abcd") == ["d", "a", "b", "c"]
     assert shuffled(2, "abcd") == ["c", "d", "a", "b"]
+
+
+def test_a_place_fits_a_signed_bigint_and_differs_by_seed_and_key():
+    # sha256sum of 2:b begins faac0b, which is over 2^63 before it is halved
+    places = {place(seed, key) for seed in (1, 2) for key in "abcd"}
+    assert len(places) == 8
+    assert place(2, "b") >> 55 == 0xFA >> 1
+    assert 0 <= min(places) and max(places) < 2**63
 
 
 @settings(deadline=None)

@@ -84,7 +84,9 @@ def undo(request: HtmxRequest, slug: str) -> HttpResponse:
     """Take the member's last label back and show its item again."""
     member = access.member_for(request, slug, right="label")
     offer = queue.undo(member)
-    said = f"Undone: {offer.item.key} waits for a new label." if offer else "Nothing to undo."
+    said = "There is no label of yours to undo, or its item went to somebody else since."
+    if offer:
+        said = f"Undone: {offer.item.key} waits for a new label."
     return _go_on(request, member, said, offer)
 
 

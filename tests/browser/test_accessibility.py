@@ -1,0 +1,95 @@
+"""axe finds nothing on any page, wide and narrow, in light and dark."""
+
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from annotation.models import Membership
+from tests.browser.conftest import OpenPage
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+LOOKS = [(1440, "light"), (390, "dark"), (390, "light"), (1440, "dark")]
+
+
+def violations(page: Page) -> list[str]:
+    """What axe objects to, as rule and place; run by the debugger, which no policy binds."""
+    page.evaluate(AXE)
+    found: dict[str, Any] = page.evaluate("axe.run()")
+    return [
+        f"{rule['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+def scrolls_sideways(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def look(width: int, scheme: str) -> dict[str, Any]:
+    return {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+
+
+@pytest.fixture
+def member() -> Membership:
+    return make_member(make_project())
+
+
+def checked(page: Page) -> None:
+    assert violations(page) == []
+    assert not scrolls_sideways(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_label_screen_in_all_its_states(
+    open_page: OpenPage, member: Membership, width: int, scheme: str
+) -> None:
+    make_item(member.project, texts={"claim": "Six for eight.", "rationale": "A wrong number."})
+    page = open_page(
+        member.account, reverse("vet", args=[member.project.slug]), **look(width, scheme)
+    )
+    page.wait_for_selector(".choices:not([disabled])")
+    checked(page)
+    page.keyboard.press("d")
+    checked(page)
+    page.keyboard.press("e")
+    checked(page)
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    checked(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_label_screen_with_trouble_and_with_nothing_to_do(
+    open_page: OpenPage, member: Membership, width: int, scheme: str
+) -> None:
+    make_item(member.project)
+    page = open_page(
+        member.account, reverse("vet", args=[member.project.slug]), **look(width, scheme)
+    )
+    page.wait_for_selector(".choices:not([disabled])")
+    page.context.set_offline(True)
+    page.keyboard.press("1")
+    page.wait_for_selector("#trouble .notice")
+    checked(page)
+    page.context.set_offline(False)
+    say(member, take(member))
+    page.reload()
+    page.wait_for_selector(".vet-waiting")
+    checked(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+@pytest.mark.parametrize("path", ["/accounts/login/", "/patterns/", "/nowhere/"])
+def test_pages_outside_projects(
+    open_page: OpenPage, member: Membership, path: str, width: int, scheme: str
+) -> None:
+    visitor = path == "/accounts/login/"
+    checked(open_page(None if visitor else member.account, path, **look(width, scheme)))

@@ -1,0 +1,229 @@
+"""A person at the label screen, with a keyboard alone."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation import queue
+from annotation.models import Label, Membership, Revision
+from tests.browser.conftest import OpenPage
+from tests.builders import TEXTS, make_item, make_member, make_project, take
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# The second press of a double press that comes when the next item is on the screen already.
+SECOND_PRESS = """document.addEventListener("htmx:after:swap", () => setTimeout(() => {
+  const press = new KeyboardEvent("keydown", { key: "1", code: "Digit1", bubbles: true });
+  document.body.dispatchEvent(press);
+}, 150))"""
+
+
+@pytest.fixture
+def member() -> Membership:
+    member = make_member(make_project())
+    for number in range(1, 13):
+        make_item(member.project, f"item-{number:02}")
+    return member
+
+
+def label_screen(open_page: OpenPage, member: Membership) -> Page:
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    wait_for(page, "item-01")
+    return page
+
+
+def wait_for(page: Page, key: str) -> None:
+    """Until this item is painted and takes a label."""
+    page.wait_for_selector(f'#panel[data-item="{key}"] .choices:not([disabled])')
+
+
+def said(page: Page) -> str:
+    return page.inner_text("#announcer")
+
+
+def test_ten_items_are_labelled_by_the_keyboard_alone(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    for number in range(1, 11):
+        page.keyboard.press(str((number - 1) % 5 + 1))
+        wait_for(page, f"item-{number + 1:02}")
+    choices = ["valid", "invalid", "score-invariant", "not-relevant", "not-sure"] * 2
+    assert list(Label.objects.order_by("pk").values_list("choice", flat=True)) == choices
+    assert "10 by you" in page.inner_text(".vet-progress")
+
+
+def test_what_was_labelled_and_what_comes_next_is_said_and_focus_follows(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("3")
+    wait_for(page, "item-02")
+    assert said(page) == "item-01 is labelled: Score-invariant. Now item-02, Number errors."
+    expect(page.locator("[data-focus]")).to_be_focused()
+
+
+def test_the_text_is_corrected_in_place(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("e")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("A spider has 12345 legs.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-revision="2"] .choices:not([disabled])')
+    assert page.inner_text(".diff-inline ins").strip() == "12345"
+    assert Revision.objects.get(number=2).texts["perturbed"] == "A spider has 12345 legs."
+    assert not Label.objects.exists()
+
+
+def test_unsaved_text_survives_leaving_and_loading_again(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("e")
+    page.keyboard.type("In fact: ")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-editor]")).to_be_hidden()
+    page.reload()
+    wait_for(page, "item-01")
+    page.keyboard.press("e")
+    assert page.input_value("#correct-text") == f"In fact: {TEXTS['perturbed']}"
+    page.click("[data-discard]")
+    assert page.input_value("#correct-text") == TEXTS["perturbed"]
+
+
+def test_the_last_label_is_undone(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("2")
+    wait_for(page, "item-02")
+    page.keyboard.press("u")
+    wait_for(page, "item-01")
+    assert not Label.objects.filter(current=True).exists()
+
+
+def test_a_double_press_does_not_label_the_next_item(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.evaluate(SECOND_PRESS)
+    for _ in range(6):
+        page.keyboard.press("1", delay=5)
+    wait_for(page, "item-02")
+    page.wait_for_timeout(400)
+    assert Label.objects.count() == 1
+
+
+def test_a_double_click_does_not_label_the_next_item(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.dblclick('.choice[value="valid"]')
+    wait_for(page, "item-02")
+    assert Label.objects.count() == 1
+
+
+def test_keys_mean_nothing_while_typing_or_with_modifiers(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("Control+1")
+    page.keyboard.press("Alt+u")
+    page.keyboard.press("c")
+    page.keyboard.type("123 due")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.keyboard.press("1")
+    page.keyboard.press("Escape")
+    assert not Label.objects.exists()
+    page.keyboard.press("5")
+    wait_for(page, "item-02")
+    assert Label.objects.get().comment == "123 due"
+
+
+def test_single_keys_can_be_turned_off(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("?")
+    page.uncheck("[data-single-keys]")
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    page.wait_for_timeout(300)
+    assert not Label.objects.exists()
+
+
+def test_the_differences_turn_to_side_by_side_and_stay_so(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("d")
+    expect(page.locator(".diff-sides")).to_be_visible()
+    page.keyboard.press("1")
+    wait_for(page, "item-02")
+    expect(page.locator(".diff-sides")).to_be_visible()
+    expect(page.locator(".diff-inline")).to_be_hidden()
+
+
+def test_a_key_goes_from_change_to_change(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("n")
+    assert said(page) == "Change 1 of 1"
+    assert page.locator(".diff-inline [data-current]").count() == 2
+
+
+def test_a_label_waits_for_the_connection_and_is_sent_once(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.context.set_offline(True)
+    page.keyboard.press("2")
+    expect(page.locator("#trouble")).to_contain_text("“Invalid” is kept here and not stored yet")
+    assert not Label.objects.exists()
+    page.context.set_offline(False)
+    wait_for(page, "item-02")
+    expect(page.locator("#trouble")).to_be_empty()
+    assert Label.objects.get().choice == "invalid"
+
+
+def test_a_label_of_texts_that_changed_meanwhile_is_not_stored(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    offer = take(member)
+    queue.correct(
+        member,
+        key=offer.key,
+        item_key=offer.item.key,
+        revision=1,
+        texts={"perturbed": "A spider has nine legs."},
+    )
+    page.keyboard.press("1")
+    expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
+    page.wait_for_selector('#panel[data-revision="2"]')
+    assert not Label.objects.exists()
+
+
+def test_someone_signed_out_comes_back_to_the_same_item_and_choice(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.context.clear_cookies(name="sessionid")
+    page.keyboard.press("4")
+    expect(page.locator("#trouble")).to_contain_text("signed out")
+    page.click("#trouble a")
+    page.fill("[name=username]", member.account.username)
+    page.fill("[name=password]", "a-long-enough-password")
+    page.click("main button")
+    wait_for(page, "item-01")
+    expect(page.locator("[data-last]")).to_contain_text("You chose “Not relevant”")
+    assert not Label.objects.exists()
+
+
+def test_all_of_it_works_without_a_script(open_page: OpenPage, member: Membership) -> None:
+    path = reverse("vet", args=[member.project.slug])
+    page = open_page(member.account, path, java_script_enabled=False)
+    page.click("text=Correct")
+    page.fill("#correct-text", "A spider has nine legs.")
+    page.click("text=Save as a new revision")
+    page.click('.choice[value="valid"]')
+    expect(page.locator('#panel[data-item="item-02"]')).to_be_visible()
+    assert Label.objects.get().revision.number == 2
+    page.click("text=Undo")
+    expect(page.locator('#panel[data-item="item-01"]')).to_be_visible()

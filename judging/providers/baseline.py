@@ -27,7 +27,7 @@ default_parameters: Mapping[str, Any] = MappingProxyType({})
 def body(*, model: str, parameters: Mapping[str, Any], prompt: Prompt) -> bytes:
     """The prompt's parts as canonical JSON; `model` and `parameters` change nothing.
 
-    Parts: `metric` (a name in METRICS), `response`, and for ROUGE-L `reference`, one text or a list.
+    Parts: `metric` (a name in METRICS), `response`, and for ROUGE-L `reference`, a text or a list.
     """
     return canonical_json(dict(prompt.parts))
 

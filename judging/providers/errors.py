@@ -18,8 +18,6 @@ EvaluatorError
 fit for a screen: it never holds a key, and what the provider said is cut short.
 """
 
-# The names say what to do, and `except Transient` reads better than with "Error" behind it.
-
 import re
 from collections.abc import Iterable
 from urllib.parse import quote

@@ -1,9 +1,11 @@
 import asyncio
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from judging.providers import PROVIDERS, Answer, Target, connect
 from tests.services.scripted_evaluator import ScriptedEvaluator, running
@@ -18,6 +20,24 @@ class Text:
     system: str = "You examine answers."
     user: str = PROMPT.format('{"score": N}')
     parts: dict[str, Any] = field(default_factory=dict)
+
+
+class Names(AbstractResolver):
+    """A name server that may say something else each time."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=ip, port=port, family=family, proto=0, flags=0)
+            for ip in self.answers.pop(0)
+        ]
+
+    async def close(self) -> None:
+        self.answers.clear()
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 import asyncio
 
 import pytest
-from aiohttp.abc import AbstractResolver
 
 from judging.providers.addresses import GuardedResolver, check
 from judging.providers.errors import ForbiddenAddress
+from tests.judging.providers.conftest import Names
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ def test_public_hosts_may_be_called(address):
         "https://api.example.com:99999/",
         "https://api.example.com\\@127.0.0.1/",
         "https://api.example .com/",
+        "https://api.example.com\\v1",
         "http://[::1",
     ],
 )
@@ -81,20 +82,6 @@ def test_a_listed_port_allows_that_port_alone():
 def test_other_spellings_of_an_ip_address_are_refused(host):
     with pytest.raises(ForbiddenAddress):
         check(f"http://{host}/", ["127.0.0.1"])
-
-
-class Names(AbstractResolver):
-    """A name server that says something else each time."""
-
-    def __init__(self, *answers):
-        self.answers = list(answers)
-
-    async def resolve(self, host, port=0, family=0):
-        ips = self.answers.pop(0)
-        return [{"hostname": host, "host": ip, "port": port, "family": 2} for ip in ips]
-
-    async def close(self):
-        self.answers.clear()
 
 
 def resolve(resolver, host="api.example.com"):

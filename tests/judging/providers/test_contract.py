@@ -7,7 +7,7 @@ from judging.providers import PROVIDERS
 from tests.judging.providers.conftest import Text
 
 every_provider = pytest.mark.parametrize("name", PROVIDERS)
-PARTS = {"metric": "length", "response": "x", "gold": "y"}
+PARTS = {"metric": "length", "response": "x", "reference": "y"}
 
 
 def body_of(name, **changed):

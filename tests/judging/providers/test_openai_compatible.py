@@ -1,14 +1,15 @@
 import asyncio
 import hashlib
 import json
+import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
-from judging.providers import Target, connect, errors, openai_compatible
+from judging.providers import Target, addresses, connect, errors, openai_compatible
 from judging.providers.transport import LONGEST_REPLY
-from tests.judging.providers.conftest import Text
+from tests.judging.providers.conftest import Names, Text
 from tests.services.scripted_evaluator import running
 
 KEY = "sk-test-4f1d/9b2e77aa0c31"
@@ -89,13 +90,21 @@ def test_a_wait_that_the_provider_asks_for_reaches_the_error(ask):
 
 
 def test_a_provider_that_hangs_meets_the_deadline(ask):
+    start = time.monotonic()
     with pytest.raises(errors.TimedOut, match=r"0\.2 s"):
         ask("scripted+hang", timeout=0.2)
+    assert time.monotonic() - start < 2
+
+
+def test_a_redirect_is_not_followed(ask):
+    with pytest.raises(errors.Rejected, match="answered 307"):
+        ask("scripted+redirect")
 
 
 def test_nobody_at_the_address_is_trouble_that_may_pass(ask):
-    with pytest.raises(errors.ServerTrouble, match="Nobody answers"):
+    with pytest.raises(errors.ServerTrouble, match="Nobody answers") as caught:
         ask(address="http://127.0.0.1:9/v1")
+    assert caught.value.__cause__ is None
 
 
 def test_a_wrong_path_is_rejected(ask, evaluator):
@@ -141,6 +150,14 @@ def test_a_name_that_leads_to_loopback_is_not_called_unless_listed(ask, evaluato
     with pytest.raises(errors.ForbiddenAddress, match="EVALUATOR_HOSTS"):
         ask(address=address, allowed_hosts=())
     assert ask(address=address, allowed_hosts=("localhost",)).finish == "stop"
+
+
+def test_every_connection_asks_where_its_name_leads(ask, evaluator, monkeypatch):
+    monkeypatch.setattr(addresses, "DefaultResolver", lambda: Names(["127.0.0.1"]))
+    address = evaluator.address.replace("127.0.0.1", "api.example.com")
+    with pytest.raises(errors.ForbiddenAddress, match="not a public host"):
+        ask(address=address)
+    assert ask(address=address, allowed_hosts=("api.example.com",)).finish == "stop"
 
 
 def test_many_at_once_each_get_their_own_answer():

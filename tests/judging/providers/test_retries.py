@@ -1,4 +1,5 @@
 import random
+import time
 
 import pytest
 
@@ -67,3 +68,13 @@ def test_what_will_not_pass_is_given_up_at_once(error):
 )
 def test_every_form_of_retry_after_is_read(headers, seconds):
     assert parse_retry_after(headers, now=NOON) == seconds
+
+
+def test_a_date_without_a_zone_is_in_gmt_wherever_we_are(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    headers = {"Retry-After": "Wed, 21 Oct 2015 07:28:30 -0000"}
+    found = parse_retry_after(headers, now=NOON)
+    monkeypatch.undo()
+    time.tzset()
+    assert found == 30.0

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Cursor, Item, Membership, Project
+    from annotation.models import Account, Item, Membership, Project, Slot
 
 # The classes of design 1: what a resolution makes of an item in a run.
 ERROR_ITEM = "valid"
@@ -34,6 +34,10 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
+    def locked(self) -> ItemQuerySet:
+        """For this transaction alone; waits for whoever has them."""
+        return self.select_for_update(no_key=True, of=("self",))
+
     def live(self) -> ItemQuerySet:
         return self.filter(deleted_at__isnull=True)
 
@@ -45,11 +49,20 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(duplicate_of__isnull=True)
 
     def with_resolution(self) -> ItemQuerySet:
+        """With `resolution`, `resolution_source` and `resolution_rule`, null if there is none."""
+        settled = self._resolutions().filter(item=OuterRef("pk"))
         return self.annotate(
-            resolution=models.Subquery(
-                self._resolutions().filter(item=OuterRef("pk")).values("value")[:1]
-            )
+            resolution=Subquery(settled.values("value")[:1]),
+            resolution_source=Subquery(settled.values("source")[:1]),
+            resolution_rule=Subquery(settled.values("rule")[:1]),
         )
+
+    def with_current_texts(self) -> ItemQuerySet:
+        """With `current_revisions`, a list of one, fetched chunk by chunk."""
+        from annotation.models import Revision
+
+        current = Revision.objects.filter(number=F("item__revision_number"))
+        return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
     def judgeable(self) -> ItemQuerySet:
         """Error items and score-invariant items, as resolved for the current revision."""
@@ -85,24 +98,48 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def held(self, now: datetime) -> SlotQuerySet:
         return self.filter(state="held", held_until__gt=now)
 
-    def after(self, cursor: Cursor) -> SlotQuerySet:
-        return self.filter(
-            Q(priority=cursor.priority, position__gt=cursor.position)
-            | Q(priority__gt=cursor.priority)
-        )
+    def beside(self, slot: Slot) -> SlotQuerySet:
+        """The slots of the same item at the same stage, this one among them."""
+        return self.filter(item=slot.item_id, stage=slot.stage).in_order()
+
+    def of_others_than(self, item: Item) -> SlotQuerySet:
+        return self.exclude(item=item)
 
     def untouched_by(self, member_id: int) -> SlotQuerySet:
         """Slots of items at which the member neither holds nor filled a place of the stage."""
         mine = self.model.objects.filter(
             item=OuterRef("item"), stage=OuterRef("stage"), member_id=member_id
         )
-        return self.filter(~Exists(mine), item__deleted_at__isnull=True)
+        return self.filter(~Exists(mine))
+
+    def of_live_items(self) -> SlotQuerySet:
+        return self.filter(item__deleted_at__isnull=True)
+
+    def held_by(self, member_id: int) -> SlotQuerySet:
+        return self.filter(state="held", member=member_id)
+
+    def free(self, now: datetime) -> SlotQuerySet:
+        """Nobody's, or held by somebody whose time is over."""
+        return self.filter(Q(state="open") | Q(state="held", held_until__lte=now))
+
+    def locked(self, *, passing: bool = False) -> SlotQuerySet:
+        """For this transaction alone; waits for slots that others have locked, or passes them."""
+        return self.select_for_update(no_key=True, of=("self",), skip_locked=passing)
 
     def in_order(self) -> SlotQuerySet:
         return self.order_by("priority", "position", "number")
 
 
 class LabelQuerySet(models.QuerySet["Any"]):
+    def in_project(self, project: Project) -> LabelQuerySet:
+        return self.filter(project=project)
+
+    def for_export(self) -> LabelQuerySet:
+        """All of them, oldest first, with what a row names."""
+        named = ("item", "revision", "member", "task_type", "guidelines", "supersedes")
+        bulky = ("revision__texts", "item__fields", "task_type__definition", "guidelines__text")
+        return self.select_related(*named).defer(*bulky).order_by("created_at", "pk")
+
     def current(self) -> LabelQuerySet:
         return self.filter(current=True)
 

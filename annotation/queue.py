@@ -1,21 +1,19 @@
 """Who works on which item next, and what becomes of what they say (design 3, rules 1 to 5).
 
 Every function is one short transaction that first locks the member's own row: a person who
-presses eight times at once is served one press after the other.
+presses eight times at once is served one press after the other. Then it locks the item, then its
+slots, always in this order, so that no two wait for each other; taking the next item alone locks
+a slot at once, and passes over those that are locked.
 """
 
-import hashlib
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.core import signing
 from django.utils import timezone
 
-from annotation import fields, resolving, tasktypes, writing
+from annotation import fields, places, resolving, tasktypes, tickets, writing
 from annotation.models import (
-    Cursor,
     Event,
     GuidelinesVersion,
     Item,
@@ -27,7 +25,6 @@ from annotation.models import (
     Stage,
     texts_digest,
 )
-from annotation.querysets import SlotQuerySet
 
 
 class Refused(ValueError):
@@ -59,6 +56,13 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class _Said:
+    answers: dict[str, object]
+    comment: str
+    seconds: float | None
+
+
+@dataclass(frozen=True)
 class Progress:
     """Counts of items: labelled by the member, resolved, in the project, still to be resolved."""
 
@@ -79,13 +83,13 @@ def next_offer(
 
 def take(member: Membership, *, stage: str, now: datetime) -> Slot | None:
     """The slot that the member holds, renewed, or a newly taken one; None if there is none."""
-    until = now + timedelta(minutes=member.project.hold_minutes)
     with writing.transact():
         _lock(member)
-        held = Slot.objects.at(member.project_id, stage).filter(member=member, state="held")
-        slot = held.select_related("item").first() or _free_slot(member, stage, now)
+        # Locked, for its time may be over and somebody else be taking it over right now.
+        held = Slot.objects.at(member.project_id, stage).held_by(member.pk).of_live_items()
+        slot = held.locked().select_related("item").first() or places.free(member, stage, now)
         if slot:
-            slot.hold(member.pk, until)
+            slot.hold(member.pk, places.until(member, now))
     return slot
 
 
@@ -102,9 +106,9 @@ def label(
 ) -> Label:
     """Store what the member says of the shown revision. The same key twice stores it once.
 
-    It counts if it fills a slot; a label that comes after its slot was given away is kept as
-    extra. Raises `Refused` for a key, item or answer that was not offered and `Stale` if the
-    texts were corrected meanwhile.
+    It counts if it fills a slot: the one it was taken for or, if that was given away, one of the
+    item that is free. Else it is kept as extra. Raises `Refused` for a key, item or answer that
+    was not offered and `Stale` if the texts were corrected meanwhile.
     """
     now = now or timezone.now()
     task = tasktypes.from_definition(member.project.task_type.definition)
@@ -112,13 +116,16 @@ def label(
         cleaned = task.clean(answers)
     except fields.FieldError as error:
         raise Refused(str(error)) from error
+    said = _Said(cleaned, comment, seconds)
+    ticket = _ticket(member, key)
     with writing.transact():
         _lock(member)
-        sent = Label.objects.filter(submission=_digest(key)).first()
+        sent = Label.objects.filter(submission=tickets.digest(key)).first()
         if sent:
             return sent
-        slot = _shown_slot(member, key, item_key, revision)
-        made = _store(member, slot, key, cleaned, comment, seconds, now)
+        slot = _shown_slot(member, ticket, item_key, revision)
+        _check_fresh(slot.item, revision)
+        made = _store(member, slot, tickets.digest(key), said, now)
         resolving.settle(slot.item, now=now)
         _record("label", member, slot.item, choice=made.choice, revision=revision)
     return made
@@ -136,25 +143,27 @@ def correct(
 ) -> Offer:
     """A new revision with the corrected text; its author keeps the slot.
 
-    Labels of older revisions stop counting and their slots reopen. Texts that equal the shown
-    ones change nothing.
+    Labels of older revisions stop counting and their slots reopen. Texts that the item has
+    already change nothing, so the same correction sent twice is one. Raises `Refused` and
+    `Stale` as `label` does.
     """
     now = now or timezone.now()
     _check_correction(member, texts)
+    ticket = _ticket(member, key)
     with writing.transact():
         _lock(member)
-        slot = _shown_slot(member, key, item_key, revision)
+        slot = _shown_slot(member, ticket, item_key, revision)
         if slot.member_id != member.pk:
             raise Stale(
                 "This item went to somebody else meanwhile. Your text is still here: copy it."
             )
-        shown = slot.item.revision()
-        corrected = {**shown.texts, **texts}
-        if corrected == shown.texts:
+        corrected = {**slot.item.revision(revision).texts, **texts}
+        if corrected == slot.item.revision().texts:
             return _offer(member, slot)
+        _check_fresh(slot.item, revision)
         _revise(slot.item, corrected, member, note, now)
         _stop_older_labels(slot.item, member, now)
-        slot.hold(member.pk, now + timedelta(minutes=member.project.hold_minutes))
+        slot.hold(member.pk, places.until(member, now))
         resolving.settle(slot.item, now=now)
         _record("correct", member, slot.item, revision=slot.item.revision_number, note=note)
     return _offer(member, slot)
@@ -165,20 +174,20 @@ def undo(
 ) -> Offer | None:
     """Take the member's last label back and hold its item again; None if there is none.
 
-    The label stays on record as withdrawn. If its slot went to somebody else, the label is
-    withdrawn all the same and the next item is offered.
+    The label stays on record as withdrawn. If its slot went to somebody else and the item has no
+    free one, the item is offered all the same: a new label is then an extra one.
     """
     now = now or timezone.now()
-    until = now + timedelta(minutes=member.project.hold_minutes)
     with writing.transact():
         _lock(member)
-        last = Label.objects.current().by_member(member.pk, stage).select_related("item").first()
+        last = Label.objects.current().by_member(member.pk, stage).first()
         if last is None:
             return None
+        item = Item.objects.locked().get(pk=last.item_id)
         last.withdraw(now)
-        slot = _reopen(member, last, until)
-        resolving.settle(last.item, now=now)
-        _record("undo", member, last.item, choice=last.choice)
+        slot = places.hold_again(member, last, item, now)
+        resolving.settle(item, now=now)
+        _record("undo", member, item, choice=last.choice)
     return _offer(member, slot) if slot else None
 
 
@@ -197,46 +206,19 @@ def progress(member: Membership) -> Progress:
 
 def _lock(member: Membership) -> None:
     # A statement of its own: in one with the pick the snapshot would be older than the lock.
-    Membership.objects.select_for_update().only("pk").get(pk=member.pk)
-
-
-def _free_slot(member: Membership, stage: str, now: datetime) -> Slot | None:
-    cursor, _ = Cursor.objects.get_or_create(member=member, stage=stage)
-    for candidates in _searches(member.project_id, stage, cursor, now):
-        slot = (
-            candidates.untouched_by(member.pk)
-            .in_order()
-            .select_related("item")
-            .select_for_update(skip_locked=True, of=("self",))
-            .first()
-        )
-        if slot:
-            if slot.state == Slot.State.OPEN and not slot.returned:
-                cursor.move(slot.priority, slot.position)
-            return slot
-    return None
-
-
-def _searches(project_id: int, stage: str, cursor: Cursor, now: datetime) -> Iterator[SlotQuerySet]:
-    """Where to look for a slot, best first; each is one probe of its own partial index."""
-    slots = Slot.objects.at(project_id, stage)
-    yield slots.returned()
-    yield slots.expired(now)
-    yield slots.fresh().filter(priority=cursor.priority, position__gt=cursor.position)
-    yield slots.fresh().filter(priority__gt=cursor.priority)
-    # Slots behind the cursor: locked when it passed by, or added later with a higher priority.
-    yield slots.fresh()
+    Membership.objects.select_for_update(no_key=True).only("pk").get(pk=member.pk)
 
 
 def _offer(member: Membership, slot: Slot) -> Offer:
     revision = slot.item.revision()
-    ticket = [slot.pk, member.pk, revision.number, secrets.token_hex(8)]
-    return Offer(slot, slot.item, revision, signing.dumps(ticket, salt="queue.offer"))
+    key = tickets.issue(tickets.Ticket(slot.pk, member.pk, revision.number))
+    return Offer(slot, slot.item, revision, key)
 
 
 def _waiting(member: Membership, stage: str, now: datetime) -> Waiting:
     slots = Slot.objects.at(member.project_id, stage)
-    others = slots.held(now).untouched_by(member.pk).order_by("held_until")
+    slots = slots.of_live_items().untouched_by(member.pk)
+    others = slots.held(now).order_by("held_until")
     first = others.first()
     return Waiting(
         open=slots.filter(state="open").count(),
@@ -246,79 +228,63 @@ def _waiting(member: Membership, stage: str, now: datetime) -> Waiting:
     )
 
 
-def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
-
-
-def _shown_slot(member: Membership, key: str, item_key: str, revision: int) -> Slot:
-    """The slot that the key was made for, locked, if the page showed what is submitted now."""
+def _ticket(member: Membership, key: str) -> tickets.Ticket:
     try:
-        slot_id, member_id, shown, _ = signing.loads(key, salt="queue.offer")
-    except (signing.BadSignature, ValueError, TypeError) as error:
-        raise Refused("This page's key is not valid. Load the page again.") from error
-    slot = (
-        Slot.objects.select_for_update(of=("self",))
-        .select_related("item")
-        .filter(pk=slot_id, project_id=member.project_id)
-        .first()
-    )
-    if slot is None or member_id != member.pk:
+        ticket = tickets.read(key)
+    except tickets.BadTicket as error:
+        raise Refused(str(error)) from error
+    if ticket.member_id != member.pk:
         raise Refused("This page was made for somebody else. Load the page again.")
-    if slot.item.key != item_key or shown != revision:
+    return ticket
+
+
+def _shown_slot(member: Membership, ticket: tickets.Ticket, item_key: str, revision: int) -> Slot:
+    """The slot that the key was made for, locked, if the page showed what is submitted now."""
+    items = Item.objects.locked().filter(project=member.project_id, slots=ticket.slot_id)
+    item = items.first()
+    if item is None or item.key != item_key or ticket.revision != revision:
         raise Refused("This is not the item that the page showed. Load the page again.")
-    item = Item.objects.select_for_update().get(pk=slot.item_id)
-    slot.item = item
-    if item.revision_number != revision:
-        raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")
     if item.deleted_at:
         raise Refused("This item was taken out of the project. Go on with the next.")
+    slot = Slot.objects.locked().get(pk=ticket.slot_id)
+    slot.item = item
     return slot
 
 
-def _store(
-    member: Membership,
-    slot: Slot,
-    key: str,
-    answers: dict[str, object],
-    comment: str,
-    seconds: float | None,
-    now: datetime,
-) -> Label:
-    counted = slot.member_id == member.pk or _claim_back(member, slot)
-    earlier = (
-        Label.objects.current().filter(member=member, item=slot.item, stage=slot.stage).first()
-    )
+def _check_fresh(item: Item, revision: int) -> None:
+    if item.revision_number != revision:
+        raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")
+
+
+def _store(member: Membership, shown: Slot, submission: str, said: _Said, now: datetime) -> Label:
+    item, stage = shown.item, shown.stage
+    slot = places.to_fill(member, shown, now)
+    earlier = Label.objects.current().filter(member=member, item=item, stage=stage).first()
     if earlier:
         earlier.stop_counting()
-    if counted:
+    if slot:
         slot.fill(member.pk)
     task_type = member.project.task_type
+    deciding = tasktypes.from_definition(task_type.definition).deciding
     return Label.objects.create(
         project_id=member.project_id,
-        item=slot.item,
-        revision=slot.item.revision(),
-        slot=slot if counted else None,
-        stage=slot.stage,
+        item=item,
+        revision=item.revision(),
+        slot=slot,
+        stage=stage,
         member=member,
-        choice=answers[tasktypes.from_definition(task_type.definition).deciding.name],
-        answers=answers,
-        comment=comment,
-        submission=_digest(key),
+        choice=str(said.answers[deciding.name]),
+        answers=said.answers,
+        comment=said.comment,
+        submission=submission,
         task_type=task_type,
-        guidelines=GuidelinesVersion.objects.filter(project=member.project).last(),
+        guidelines=GuidelinesVersion.objects.filter(project=member.project_id).last(),
         supersedes=earlier,
-        counted=counted,
-        seconds=seconds,
-        evaluator_seen=slot.item.first_reply_at is not None,
+        counted=slot is not None,
+        seconds=said.seconds,
+        evaluator_seen=item.first_reply_at is not None,
         created_at=now,
     )
-
-
-def _claim_back(member: Membership, slot: Slot) -> bool:
-    """Whether a slot that the member lost is free for them still."""
-    if slot.state != Slot.State.OPEN:
-        return False
-    return not Slot.objects.filter(item=slot.item, stage=slot.stage, member=member).exists()
 
 
 def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
@@ -354,23 +320,6 @@ def _stop_older_labels(item: Item, author: Membership, now: datetime) -> None:
             older.slot.give_back()
     # Somebody who is looking at the old texts now is told so by `Stale` when they submit.
     Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
-
-
-def _reopen(member: Membership, withdrawn: Label, until: datetime) -> Slot | None:
-    """Hold the withdrawn label's slot again, and give back what else the member holds."""
-    for other in Slot.objects.filter(member=member, stage=withdrawn.stage, state="held"):
-        other.give_back()
-    if withdrawn.slot_id is None:
-        return None
-    slot = (
-        Slot.objects.select_for_update(of=("self",))
-        .select_related("item")
-        .get(pk=withdrawn.slot_id)
-    )
-    if slot.member_id != member.pk:
-        return None
-    slot.hold(member.pk, until)
-    return slot
 
 
 def _record(kind: str, member: Membership, item: Item, **data: object) -> None:

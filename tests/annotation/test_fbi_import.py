@@ -17,14 +17,14 @@ TABLE_1 = [92, 100, 84, 71, 91, 90, 94, 87, 68, 74, 91, 69, 50, 100, 99, 49, 81]
 TABLE_1 += [149, 83, 97, 77, 88, 516]
 
 
-@pytest.fixture
-def fbi(shared_data: Path) -> None:
+def test_the_published_archive_comes_as_the_study_counts_it(shared_data: Path) -> None:
     path = str(shared_data / "fbi" / "data.zip")
     call_command("import_items", path, project="fbi", create=True, accept=True, verbosity=0)
+    check_table_1()
+    check_what_figures_need()
 
 
-@pytest.mark.usefixtures("fbi")
-def test_the_published_archive_gives_table_1_and_its_two_extra_categories() -> None:
+def check_table_1() -> None:
     counts = Counter(Item.objects.values_list("category", flat=True))
     assert [counts.pop(category.slug) for category in taxonomy.load().in_paper()] == TABLE_1
     assert counts == {"formatting": 31, "superficial": 61}
@@ -34,8 +34,7 @@ def test_the_published_archive_gives_table_1_and_its_two_extra_categories() -> N
     }
 
 
-@pytest.mark.usefixtures("fbi")
-def test_its_items_carry_what_figures_need() -> None:
+def check_what_figures_need() -> None:
     originals = Item.objects.originals()
     assert originals.count() == 2400
     assert originals.values("cluster").distinct().count() == 667

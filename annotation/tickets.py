@@ -1,0 +1,42 @@
+"""The key of a submission: which page it came from, signed, so that nobody can make one up."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from django.core import signing
+
+SALT = "queue.offer"
+
+
+class BadTicket(ValueError):
+    """A key that was not made here."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a page showed to whom: a place in the queue and the number of a revision."""
+
+    slot_id: int
+    member_id: int
+    revision: int
+
+
+def issue(ticket: Ticket) -> str:
+    """A new key; no two are the same, so each page has a key of its own."""
+    parts = [ticket.slot_id, ticket.member_id, ticket.revision, secrets.token_hex(8)]
+    return signing.dumps(parts, salt=SALT)
+
+
+def read(key: str) -> Ticket:
+    """What the key was made for. Raises `BadTicket`."""
+    try:
+        slot_id, member_id, revision, _ = signing.loads(key, salt=SALT)
+    except (signing.BadSignature, ValueError, TypeError) as error:
+        raise BadTicket("This page's key is not valid. Load the page again.") from error
+    return Ticket(slot_id, member_id, revision)
+
+
+def digest(key: str) -> str:
+    """SHA-256 of a key: what is stored of it."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,123 @@
+"""Many people at once, as real threads on the database that the tests run on."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TypeVar
+
+import pytest
+from django.db import connection
+
+from annotation import queue
+from annotation.models import Item, Label, Membership, Resolution, Revision, Slot
+from annotation.queue import Offer
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+THREADS = 8
+Result = TypeVar("Result")
+
+
+def at_once(*works: Callable[[], Result]) -> list[Result]:
+    """Do all of it in threads that start together, each with a connection of its own."""
+    start = Barrier(len(works))
+
+    def work(one: Callable[[], Result]) -> Result:
+        start.wait(timeout=10)
+        try:
+            return one()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(work, works))
+
+
+def label_until_none_is_left(member: Membership) -> int:
+    done = 0
+    while isinstance(offer := queue.next_offer(member), Offer):
+        say(member, offer)
+        done += 1
+    return done
+
+
+@pytest.mark.parametrize("items, overlap", [(200, 1), (60, 2), (40, 3)])
+def test_every_place_is_filled_once_and_no_label_is_lost(items: int, overlap: int) -> None:
+    project = make_project(overlap=overlap)
+    for _ in range(items):
+        make_item(project)
+    people = [make_member(project) for _ in range(THREADS)]
+    at_once(*(lambda person=person: label_until_none_is_left(person) for person in people))
+    # Whoever found all free places locked by others for a moment comes back.
+    for person in people:
+        label_until_none_is_left(person)
+    labels = Label.objects.counted()
+    assert Label.objects.count() == labels.count() == items * overlap
+    assert set(Counter(labels.values_list("item", flat=True)).values()) == {overlap}
+    assert labels.values("item", "member").distinct().count() == items * overlap
+    assert Slot.objects.filter(state="filled").count() == items * overlap
+    assert Resolution.objects.current().count() == items
+
+
+def test_one_person_who_presses_eight_times_at_once_gets_one_item() -> None:
+    member = make_member(make_project())
+    for _ in range(20):
+        make_item(member.project)
+    offers = at_once(*[lambda: take(member)] * THREADS)
+    assert len({offer.item.key for offer in offers}) == 1
+    assert Slot.objects.filter(state="held").count() == 1
+
+
+def test_one_page_that_is_sent_eight_times_at_once_is_one_label() -> None:
+    member = make_member(make_project())
+    make_item(member.project)
+    offer = take(member)
+    labels = at_once(*[lambda: say(member, offer)] * THREADS)
+    assert len({label.pk for label in labels}) == Label.objects.count() == 1
+
+
+def test_eight_people_who_correct_and_label_one_item_never_wait_for_each_other_for_ever() -> None:
+    project = make_project(overlap=THREADS)
+    item = make_item(project)
+    people = [make_member(project) for _ in range(THREADS)]
+    offers = [take(person) for person in people]
+
+    def submit(number: int) -> str:
+        person, offer = people[number], offers[number]
+        shown = {"key": offer.key, "item_key": item.key, "revision": 1}
+        try:
+            if number % 2:
+                queue.correct(person, **shown, texts={"perturbed": f"{number} legs."})
+            else:
+                say(person, offer)
+        except queue.Stale:
+            return "stale"
+        return "taken"
+
+    at_once(*(lambda number=number: submit(number) for number in range(THREADS)))
+    item = Item.objects.get()
+    assert item.revision_number == Revision.objects.count() == 2
+    assert not Label.objects.counted().exclude(revision__number=2).exists()
+
+
+def test_people_who_label_and_undo_at_once_leave_every_place_in_a_true_state() -> None:
+    project = make_project(overlap=2)
+    for _ in range(20):
+        make_item(project)
+    people = [make_member(project) for _ in range(THREADS)]
+
+    def work(person: Membership) -> None:
+        for number in range(8):
+            offer = queue.next_offer(person)
+            if isinstance(offer, Offer):
+                say(person, offer)
+            if number % 3 == 0:
+                queue.undo(person)
+
+    at_once(*(lambda person=person: work(person) for person in people))
+    filled = Slot.objects.filter(state="filled")
+    counted = Label.objects.counted()
+    assert set(filled.values_list("pk", "member")) == set(counted.values_list("slot", "member"))
+    assert counted.values("item", "member").distinct().count() == counted.count()

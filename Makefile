@@ -7,6 +7,7 @@
 #   make bench              measure what must stay fast
 #   make format             let the formatter and the linter correct what they can
 #   make setup [PYTHON=...] the virtual environment alone
+#   make lock               write the locks anew after a change of dependencies in pyproject.toml
 #   make clean              drop the virtual environment and caches; var stays
 
 VENV ?= .venv
@@ -21,13 +22,16 @@ MANAGE := $(BIN)/python manage.py
 LOCKS := requirements/uv.txt requirements/runtime.txt
 DJADE = --target-version 5.2 $(shell find templates -name '*.html')
 BENCHMARKS = $(subst /,.,$(basename $(filter-out %/__init__.py,$(wildcard benchmarks/*.py))))
+# Universal: one lock for every Python from 3.11.0 on.
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11.0 --generate-hashes \
+	--no-emit-index-url --no-header
 # Settings as in production; nothing is connected to.
 PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.example \
 	DATABASE_URL=postgresql://blindspot@127.0.0.1/blindspot REDIS_URL=redis://127.0.0.1:6379/0 \
 	SECRET_KEY=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench format clean python
+.PHONY: help setup demo serve test check bench format lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -60,6 +64,10 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/djade $(DJADE)
+
+lock: $(VENV)/dev.stamp
+	$(LOCK) pyproject.toml -o requirements/runtime.txt
+	$(LOCK) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis

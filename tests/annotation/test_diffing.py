@@ -153,9 +153,9 @@ def test_sizes_and_places_are_shares(pair: tuple[str, str]) -> None:
         ("It is here.", "It's here.", "[-It« i»s-]{+It«'»s+} here."),
         ("One. Two is. Two not.", "One. Two not.", "One. [-Two is. -]Two not."),
         (
-            "the Mediterranean Sea coast",
-            "the Black coast",
-            "the [-Mediterranean Sea-]{+Black+} coast",
+            "the Mediterranean Sea coast is long and wide",
+            "the Black coast is long and deep",
+            "the [-Mediterranean Sea-]{+Black+} coast is long and [-wide-]{+deep+}",
         ),
         ("abcdefgh", "axbxcxdxexfxgxh", "[-abcdefgh-]{+axbxcxdxexfxgxh+}"),
         ("abcdefgh 🇮🇳", "abcdefgx 🇮🇹", "[-abcdefg«h 🇮🇳»-]{+abcdefg«x 🇮🇹»+}"),

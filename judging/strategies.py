@@ -27,7 +27,13 @@ PLACEHOLDERS: dict[str, frozenset[str]] = {
 }
 OUTPUT_OF_FRAME = {"single": "score", "pair": "verdict", "reference": "score"}
 VERDICTS = ("A", "B", "both good", "both unacceptable")
-METRICS = ("rouge-l", "rouge-l-unicode", "length")
+# metric -> the frames that show it what it measures; ROUGE-L without a reference would say 0
+FRAMES_OF_METRIC = {
+    "rouge-l": ("reference",),
+    "rouge-l-unicode": ("reference",),
+    "length": ("single",),
+}
+METRICS = tuple(FRAMES_OF_METRIC)
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

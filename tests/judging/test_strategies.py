@@ -137,6 +137,12 @@ def test_a_wrong_definition_is_refused_with_file_key_and_remedy(definition, key)
     assert refused.value.remedy
 
 
+def test_rouge_l_is_refused_where_there_is_no_reference_to_measure_against():
+    length = load(FOLDER / "length.toml").definition
+    with pytest.raises(StrategyError, match="rouge-l scores in the frame reference"):
+        from_definition(length | {"metric": "rouge-l"})
+
+
 def test_the_definitions_that_the_refusals_start_from_are_right():
     assert from_definition(PAIR).verdicts == ("A", "B")
     assert from_definition(REFERENCE).top == 5

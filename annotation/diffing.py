@@ -94,8 +94,9 @@ class Row:
 def compare(gold: str, perturbed: str) -> Difference:
     """Compare two texts; the same two texts give the same difference everywhere.
 
-    About half a millisecond for answers of 2,000 characters. Sides of several hundred thousand characters
-    are fine in time and memory; where such texts share no passage they come out as one change.
+    About half a millisecond for answers of 2,000 characters, some tenths of a second for 100,000
+    with a fifth of the words changed. Stretches too large to align that share no passage come out
+    as one change.
     """
     return _difference(tuple(_segments(gold, perturbed)))
 

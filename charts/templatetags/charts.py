@@ -1,0 +1,13 @@
+"""`{% chart "name" spec "What it shows" %}` draws a chart; the page needs the chart scripts too."""
+
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+
+@register.inclusion_tag("components/_chart.html")
+def chart(name: str, spec: dict[str, Any], caption: str) -> dict[str, Any]:
+    """A figure with a caption. `name` is its id, one of its own on the page."""
+    return {"name": name, "spec": spec, "caption": caption}

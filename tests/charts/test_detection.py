@@ -1,0 +1,76 @@
+"""The chart as data: what it draws, in which order, and what it does not name."""
+
+import json
+
+from charts.detection import Point, dot_plot
+
+FIRST = Point("1 · vanilla", "Factual", 0.5, 0.4, 0.6, 10)
+SECOND = Point("2 · pairwise", "Factual", 0.25, None, None, 4)
+LATER = Point("1 · vanilla", "Score-invariant", 0.1, 0.0, 0.2, 20)
+
+
+def values(spec: dict) -> list[dict]:
+    rows = spec["data"]["values"]
+    return rows
+
+
+def layers(spec: dict) -> tuple[dict, dict]:
+    intervals, dots = spec["layer"]
+    return intervals, dots
+
+
+def test_every_point_is_drawn_with_its_figures() -> None:
+    assert values(dot_plot([FIRST, SECOND], title="Detection rate")) == [
+        {"run": "1 · vanilla", "group": "Factual", "rate": 0.5, "low": 0.4, "high": 0.6, "n": 10},
+        {
+            "run": "2 · pairwise",
+            "group": "Factual",
+            "rate": 0.25,
+            "low": None,
+            "high": None,
+            "n": 4,
+        },
+    ]
+
+
+def test_groups_and_runs_keep_the_order_of_the_points() -> None:
+    _, dots = layers(dot_plot([FIRST, SECOND, LATER], title="Detection rate"))
+    assert dots["encoding"]["y"]["sort"] == ["Factual", "Score-invariant"]
+    assert dots["encoding"]["color"]["scale"]["domain"] == ["1 · vanilla", "2 · pairwise"]
+
+
+def test_an_undefined_interval_draws_no_rule() -> None:
+    intervals, dots = layers(dot_plot([SECOND], title="Detection rate"))
+    assert intervals["transform"] == [{"filter": "isValid(datum.low)"}]
+    assert "transform" not in dots
+
+
+def test_the_axis_is_the_whole_range_in_percent() -> None:
+    _, dots = layers(dot_plot([FIRST], title="Detection rate"))
+    x = dots["encoding"]["x"]
+    assert x["scale"]["domain"] == [0, 1]
+    assert x["axis"]["format"] == "%"
+    assert x["axis"]["title"] == "Detection rate"
+
+
+def test_a_tooltip_says_on_how_many_items_a_rate_rests() -> None:
+    _, dots = layers(dot_plot([FIRST], title="Detection rate"))
+    fields = [entry["field"] for entry in dots["encoding"]["tooltip"]]
+    assert fields == ["run", "group", "rate", "low", "high", "n"]
+
+
+def test_the_chart_names_no_other_host_and_no_colours_of_the_page() -> None:
+    spec = dot_plot([FIRST], title="Detection rate")
+    assert "//" not in json.dumps(spec)
+    assert "config" not in spec
+
+
+def test_more_runs_make_a_higher_chart() -> None:
+    many = [Point(f"{n}", "Factual", 0.5, 0.4, 0.6, 10) for n in range(6)]
+    assert dot_plot(many, title="")["height"] > dot_plot(many[:3], title="")["height"]
+
+
+def test_no_points_make_an_empty_chart() -> None:
+    spec = dot_plot([], title="Detection rate")
+    assert spec["layer"]
+    assert json.dumps(spec)

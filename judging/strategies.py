@@ -216,7 +216,8 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
     _need(right, source, "output", f"frame {frame!r} takes the output {output!r}")
     if metric:
         _need(metric in METRICS, source, "metric", f"use one of {_list(METRICS)}, or leave it out")
-        _need(frame != "pair", source, "metric", "scores one response, use another frame")
+        frames = FRAMES_OF_METRIC[metric]
+        _need(frame in frames, source, "metric", f"{metric} scores in the frame {_list(frames)}")
 
 
 def _scale(definition: Mapping[str, Any], source: str) -> Scale | None:

@@ -43,6 +43,11 @@ export function edit(panel, open = true) {
   if (open) target.setSelectionRange(0, 0);
 }
 
+export function hasUnsaved(panel) {
+  const form = panel.querySelector("[data-editor]:not([hidden])");
+  return Boolean(form) && form.elements.text.value !== form.elements.text.defaultValue;
+}
+
 export function startAnew(panel) {
   const form = panel.querySelector("[data-editor]");
   drafts.forget(panel, ["text", "note"]);

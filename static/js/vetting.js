@@ -29,6 +29,11 @@ function begin() {
   requestAnimationFrame(() => setTimeout(() => hold(false), GUARD));
 }
 
+function tell(text) {
+  panel().querySelector("[data-last]").textContent = text;
+  say(text);
+}
+
 // A label that was chosen before the person was signed out is offered again, never sent unasked.
 function remindOfChoice() {
   const chosen = panel().dataset.item && drafts.get(panel(), "chosen");
@@ -36,9 +41,7 @@ function remindOfChoice() {
   if (!button) return;
   drafts.drop(panel(), "chosen");
   button.dataset.chosen = "";
-  const text = `You chose “${button.dataset.title}” for this item before; it was not stored. Choose again to store it.`;
-  panel().querySelector("[data-last]").textContent = text;
-  say(text);
+  tell(`You chose “${button.dataset.title}” for this item before; it was not stored. Choose again to store it.`);
 }
 
 function painted() {
@@ -72,15 +75,25 @@ listen((name) => {
   return true;
 });
 
+// Why a submission must not go out now; empty if it may. `null` needs no word: it is a double press.
+function objection(form) {
+  if (trouble.isRetry(form)) return "";
+  if (!ready) return null;
+  const unsaved = !form.matches("[data-editor]") && reading.hasUnsaved(panel());
+  return unsaved ? "The corrected text is not saved yet: save it, or leave the editor, then go on." : "";
+}
+
 // Before htmx: a submission counts for the painted item only, and once.
 document.addEventListener(
   "submit",
   (event) => {
     const form = event.target;
     if (!form.matches("[data-label], [data-undo], [data-editor]")) return;
-    if (!ready && !trouble.isRetry(form)) {
+    const why = objection(form);
+    if (why !== "") {
       event.preventDefault();
       event.stopImmediatePropagation();
+      if (why) tell(why);
       return;
     }
     sent = { form, button: event.submitter };

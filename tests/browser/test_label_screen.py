@@ -91,6 +91,18 @@ def test_unsaved_text_survives_leaving_and_loading_again(
     assert page.input_value("#correct-text") == TEXTS["perturbed"]
 
 
+def test_unsaved_text_is_never_passed_over_by_a_label(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("e")
+    page.keyboard.type("In fact: ")
+    page.click('.choice[value="valid"]')
+    expect(page.locator("[data-last]")).to_contain_text("not saved yet")
+    page.wait_for_timeout(300)
+    assert not Label.objects.exists()
+
+
 def test_the_last_label_is_undone(open_page: OpenPage, member: Membership) -> None:
     page = label_screen(open_page, member)
     page.keyboard.press("2")

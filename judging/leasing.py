@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation import writing
-from annotation.models import Item
+from annotation.models import Event, Item
 from judging import outcomes, runs
 from judging.frames import CallSpec
 from judging.models import Budget, Call, Dispatcher, Endpoint, Outcome, Reply, Request, Run
@@ -26,6 +26,8 @@ from judging.providers.retries import next_try
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE = timedelta(seconds=12)
+# How long nothing may happen before a page says that no worker is running.
+QUIET = timedelta(seconds=10)
 ZERO = Decimal(0)
 _REQUESTS = Request._meta.db_table
 
@@ -138,6 +140,25 @@ def due_endpoints(now: datetime) -> list[int]:
     running = Endpoint.objects.filter(due, requests__calls__run__state="running")
     planning = Endpoint.objects.filter(runs__state="planning")
     return list(running.union(planning).values_list("pk", flat=True).distinct())
+
+
+def unattended(run: Run, now: datetime) -> bool:
+    """Whether something of a run is due and no worker has been at its endpoint for QUIET.
+
+    A run that was just started or resumed gets that time too.
+    """
+    planning = run.state == Run.State.PLANNING
+    if not planning and run.state != Run.State.RUNNING:
+        return False
+    if not planning and not Request.objects.wanted_by(run).idle(now).exists():
+        return False
+    worked = Dispatcher.objects.filter(
+        name=_dispatcher(run.endpoint_id), held_until__gt=now - QUIET
+    )
+    moved = Event.objects.filter(
+        project=run.project_id, subject=f"run {run.number}", created_at__gt=now - QUIET
+    )
+    return not worked.exists() and not moved.exists()
 
 
 def _free_expired(endpoint: Endpoint, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """What becomes of a run: started, planned, paused, resumed, cancelled, tried again, finished."""
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -62,11 +62,11 @@ def start(
     be kept.
     """
     asked = strategy.strategy()
-    _check(asked, endpoint, cap)
+    check(asked, endpoint, cap)
     seed = secrets.randbits(48) if seed is None else seed
     with writing.transact():
         Project.objects.select_for_update().only("pk").get(pk=project.pk)
-        rows = _rows(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
+        rows = chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
         if not rows:
             raise Refused(
                 "No item of this project is resolved as valid or score-invariant yet."
@@ -137,6 +137,25 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     return len(ids)
 
 
+# What a person may do to a run, by the name that pages and the API have for it.
+STEPS: dict[str, Callable[[Run, Membership], object]] = {
+    "pause": pause,
+    "resume": resume,
+    "cancel": cancel,
+    "retry": retry_failed,
+}
+
+
+def open_steps(run: Run, failed: int) -> list[str]:
+    """The steps that a run with this many failed requests can take now."""
+    steps = {
+        Run.State.PLANNING: ["cancel"],
+        Run.State.RUNNING: ["pause", "cancel"],
+        Run.State.PAUSED: ["resume", "cancel"],
+    }.get(Run.State(run.state), [])
+    return [*steps, "retry"] if failed and run.state != Run.State.CANCELLED else steps
+
+
 def finish_if_done(run: Run) -> bool:
     """Mark a running run as finished once no item is pending."""
     with writing.transact():
@@ -174,7 +193,8 @@ def progress(run: Run) -> Progress:
     )
 
 
-def _check(strategy: Strategy, endpoint: Endpoint, cap: Decimal | None) -> None:
+def check(strategy: Strategy, endpoint: Endpoint, cap: Decimal | None = None) -> None:
+    """Raise `Refused` if the endpoint cannot be asked this way, or not within a cap."""
     offline = PROVIDERS[endpoint.provider].offline
     if bool(strategy.metric) != offline:
         wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
@@ -186,8 +206,11 @@ def _check(strategy: Strategy, endpoint: Endpoint, cap: Decimal | None) -> None:
         )
 
 
-def _rows(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
-    """What is pinned of each item, in the order of the items."""
+def chosen(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
+    """What a run pins of each of its items, in the order of the items.
+
+    With a `limit` they are a random part that the seed decides.
+    """
     value = Resolution.objects.current().filter(item=OuterRef("pk")).values("value")[:1]
     revision = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
     rows = list(
@@ -202,8 +225,8 @@ def _rows(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
     )  # fmt: skip
     if limit is None or limit >= len(rows):
         return rows
-    chosen = set(planning.shuffled(seed, [row["key"] for row in rows])[:limit])
-    return [row for row in rows if row["key"] in chosen]
+    kept = set(planning.shuffled(seed, [row["key"] for row in rows])[:limit])
+    return [row for row in rows if row["key"] in kept]
 
 
 def _create(
@@ -338,7 +361,7 @@ def _leave_planning(run: Run) -> None:
 
 
 def _move(
-    run: Run, allowed: set[str], state: str, member: Membership | None, **values: Any
+    run: Run, allowed: Collection[str], state: str, member: Membership | None, **values: Any
 ) -> None:
     with writing.transact():
         run.refresh_from_db(fields=["state"])

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.tables import Table
-
 from annotation import tables as annotation_tables
 from annotation.models import Project
+from annotation.tables import Table
 from judging import reports
 from judging.models import Call, Outcome, Run
 

@@ -1,0 +1,68 @@
+"""What narrows the outcomes of a run down to those behind one figure; for page and API alike."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import django_filters
+from django import forms
+
+from annotation import taxonomy
+from judging.models import Outcome
+from judging.querysets import OutcomeQuerySet
+
+RESULTS = {
+    "parsed": "Detected or undetected",
+    "detected": "Detected",
+    "undetected": "Undetected",
+    "missing": "Missing",
+    "pending": "Pending",
+}
+COUNTED = {"yes": "Counted in figures", "no": "Left out of figures"}
+
+
+class OutcomeFilter(django_filters.FilterSet):
+    """Fields of outcomes, and whether figures count them."""
+
+    ability = django_filters.CharFilter()
+    category = django_filters.CharFilter()
+    result = django_filters.ChoiceFilter(choices=RESULTS.items(), method="with_result")
+    detail = django_filters.CharFilter()
+    cause = django_filters.CharFilter()
+    counted = django_filters.ChoiceFilter(choices=COUNTED.items(), method="as_counted")
+
+    class Meta:
+        model = Outcome
+        fields: list[str] = []
+
+    def with_result(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return found.parsed() if value == "parsed" else found.filter(result=value)
+
+    def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return found.counted() if value == "yes" else found.not_counted()
+
+    def offer(self, kinds: Iterable[Mapping[str, Any]]) -> forms.Form:
+        """The form of the filter, which offers what the run holds and nothing else."""
+        kinds = list(kinds)
+        for name in ("ability", "category", "detail", "cause"):
+            held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
+            chosen = self.data.get(name)
+            choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
+            self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
+        for name in ("result", "counted"):
+            self.form.fields[name].empty_label = "All"
+        return self.form
+
+
+def _unheld(chosen: str | None, held: Mapping[str, None]) -> list[str]:
+    """What was asked for and is not there: shown as chosen, or the form would say "All"."""
+    return [chosen] if chosen and chosen not in held else []
+
+
+def _title(name: str, value: str) -> str:
+    known = taxonomy.load()
+    if name == "category":
+        found = known.find(value)
+        return found.name if found else value
+    if name == "ability":
+        return next((one.name for one in known.abilities if one.slug == value), value)
+    return value

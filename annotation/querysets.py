@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
+from django.db.models.functions import Cast
 
 if TYPE_CHECKING:
     from annotation.models import Account, Item, Membership, Project, Slot
@@ -22,6 +23,13 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         if account.is_superuser:
             return live
         return live.filter(members__account=account, members__active=True)
+
+    def with_role_of(self, account: Account) -> ProjectQuerySet:
+        """With `my_role`; null for a site admin without a place in the project."""
+        from annotation.models import Membership
+
+        mine = Membership.objects.filter(project=OuterRef("pk"), account=account, active=True)
+        return self.annotate(my_role=Subquery(mine.values("role")[:1])).select_related("task_type")
 
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
@@ -47,6 +55,36 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def originals(self) -> ItemQuerySet:
         """Without the items that repeat another one word for word."""
         return self.filter(duplicate_of__isnull=True)
+
+    def resolved_as(self, value: str) -> ItemQuerySet:
+        return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
+
+    def unresolved(self) -> ItemQuerySet:
+        return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))
+
+    def flagged(self, flag: str) -> ItemQuerySet:
+        # SQLite cannot look into a JSON list; flags are slugs, so their quotes mark them off.
+        return self.annotate(flags_text=Cast("flags", models.TextField())).filter(
+            flags_text__contains=f'"{flag}"'
+        )
+
+    def with_key_like(self, part: str) -> ItemQuerySet:
+        return self.filter(key__icontains=part)
+
+    def for_list(self) -> ItemQuerySet:
+        """With what a list says of each, and no texts."""
+        return self.with_resolution().select_related("duplicate_of").defer("fields")
+
+    def for_page(self, key: str) -> Item | None:
+        """The item of this key with what its page says of it; None if there is none."""
+        if "\0" in key:  # which PostgreSQL refuses to look for
+            return None
+        found = self.with_resolution().filter(key=key)
+        return (
+            found.select_related("duplicate_of", "project__task_type")
+            .prefetch_related("revisions__author")
+            .first()
+        )
 
     def with_resolution(self) -> ItemQuerySet:
         """With `resolution`, `resolution_source` and `resolution_rule`, null if there is none."""
@@ -145,6 +183,9 @@ class LabelQuerySet(models.QuerySet["Any"]):
 
     def counted(self) -> LabelQuerySet:
         return self.filter(current=True, counted=True)
+
+    def not_counted(self) -> LabelQuerySet:
+        return self.exclude(current=True, counted=True)
 
     def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
         return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")

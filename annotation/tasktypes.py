@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation import fields
+from annotation.fields import Choice
 
 FOLDER = Path(__file__).parent / "task_types"
 
@@ -41,10 +42,10 @@ class TaskType:
     texts: tuple[Text, ...]
     diff: tuple[str, str] | None
     correctable: str
-    fields: tuple[fields.Choice, ...]
+    fields: tuple[Choice, ...]
 
     @property
-    def deciding(self) -> fields.Choice:
+    def deciding(self) -> Choice:
         return self.fields[0]
 
     def clean(self, answers: Mapping[str, object]) -> dict[str, Any]:

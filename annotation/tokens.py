@@ -1,5 +1,6 @@
 from django.http import HttpRequest
 from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -35,3 +36,13 @@ class TokenAuthentication(BaseAuthentication):
         now = timezone.now()
         if token.last_used_at is None or (now - token.last_used_at).total_seconds() > 3600:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How the API's schema describes the above."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}

@@ -108,7 +108,7 @@ class ApiToken(models.Model):
 
     @staticmethod
     def digest_of(key: str) -> str:
-        # A key has 256 random bits: a plain digest cannot be guessed back, a slow one gains nothing.
+        # A key has 256 random bits: nobody guesses it, so a slow digest would gain nothing.
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod

@@ -1,0 +1,233 @@
+"""What the API takes and gives. Keys and aliases, never ids of the database, never a stage."""
+
+from math import isfinite
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field, inline_serializer
+from rest_framework import serializers
+
+from annotation import diffing, diffs, queue, tasktypes, taxonomy
+from annotation.models import Item, Membership, Revision
+
+Field = serializers.Field[Any, Any, Any, Any]
+
+
+class ShownSerializer(serializers.Serializer[Any]):
+    """What every submission carries: the item and the revision that were shown, and its key."""
+
+    key = serializers.CharField(max_length=400, trim_whitespace=False)
+    item = serializers.CharField(max_length=200, trim_whitespace=False)
+    revision = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
+
+    def shown(self) -> dict[str, Any]:
+        """The arguments by which the queue knows what was shown."""
+        data = self.validated_data
+        return {"key": data["key"], "item_key": data["item"], "revision": data["revision"]}
+
+
+class SubmissionSerializer(ShownSerializer):
+    answers = serializers.DictField(child=serializers.JSONField())
+    comment = serializers.CharField(
+        default="", allow_blank=True, max_length=10_000, trim_whitespace=False
+    )
+    seconds = serializers.FloatField(default=None, allow_null=True, min_value=0)
+
+    def validate_seconds(self, seconds: float | None) -> float | None:
+        if seconds is not None and not isfinite(seconds):
+            raise serializers.ValidationError("Give a finite number.")
+        return seconds
+
+
+class CorrectionSerializer(ShownSerializer):
+    texts = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, max_length=1_000_000, trim_whitespace=False)
+    )
+    note = serializers.CharField(default="", allow_blank=True, max_length=2_000)
+
+
+class ProgressSerializer(serializers.Serializer[queue.Progress]):
+    """Counts of items: labelled by you, resolved, in the project, still to be resolved."""
+
+    mine = serializers.IntegerField()
+    resolved = serializers.IntegerField()
+    total = serializers.IntegerField()
+    left = serializers.IntegerField()
+
+
+class ProjectSerializer(serializers.Serializer[Any]):
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    task_type = serializers.CharField(source="task_type.slug")
+    overlap = serializers.IntegerField()
+    role = serializers.CharField(source="my_role", allow_null=True)
+
+
+class ProjectDetailSerializer(serializers.Serializer[Membership]):
+    """A project as a member sees it, with what they are asked."""
+
+    slug = serializers.CharField(source="project.slug")
+    name = serializers.CharField(source="project.name")
+    description = serializers.CharField(source="project.description")
+    task_type = serializers.CharField(source="project.task_type.slug")
+    overlap = serializers.IntegerField(source="project.overlap")
+    role = serializers.CharField()
+    alias = serializers.CharField()
+    task = serializers.JSONField(source="project.task_type.definition")
+    guidelines = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField()
+
+    @extend_schema_field(
+        inline_serializer(
+            "Guidelines",
+            {"number": serializers.IntegerField(), "text": serializers.CharField()},
+            allow_null=True,
+        )
+    )
+    def get_guidelines(self, member: Membership) -> dict[str, Any] | None:
+        guidelines = member.project.guidelines.last()
+        return {"number": guidelines.number, "text": guidelines.text} if guidelines else None
+
+    @extend_schema_field(ProgressSerializer)
+    def get_progress(self, member: Membership) -> Any:
+        return ProgressSerializer(queue.progress(member)).data
+
+
+class CategorySerializer(serializers.Serializer[taxonomy.Category]):
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    ability = serializers.CharField()
+    description = serializers.CharField()
+    example = inline_serializer(
+        "Example", {"before": serializers.CharField(), "after": serializers.CharField()}
+    )
+
+
+class DifferenceSerializer(serializers.Serializer[diffing.Difference]):
+    """The stored comparison of two texts.
+
+    A segment is a string where both texts agree, else a pair of lists of strings that are
+    unchanged and changed in turn, beginning with unchanged.
+    """
+
+    algorithm = serializers.SerializerMethodField()
+    segments = serializers.SerializerMethodField()
+    edit_size = serializers.FloatField()
+    place = serializers.FloatField(allow_null=True)
+    identical = serializers.BooleanField()
+    white_space_only = serializers.BooleanField()
+
+    def get_algorithm(self, difference: diffing.Difference) -> str:
+        return diffing.ALGORITHM
+
+    def get_segments(self, difference: diffing.Difference) -> list[Any]:
+        segments: list[Any] = diffing.to_json(difference)["segments"]
+        return segments
+
+
+class ShownItemSerializer(serializers.Serializer[queue.Offer]):
+    """An item as the person sees it who is to judge it: nothing that would tip them off."""
+
+    key = serializers.CharField(source="item.key")
+    category = serializers.SerializerMethodField()
+    texts = serializers.DictField(child=serializers.CharField(), source="revision.texts")
+    diff = serializers.SerializerMethodField()
+
+    @extend_schema_field(CategorySerializer)
+    def get_category(self, offer: queue.Offer) -> Any:
+        return CategorySerializer(taxonomy.load().category(offer.item.category)).data
+
+    @extend_schema_field(DifferenceSerializer(allow_null=True))
+    def get_diff(self, offer: queue.Offer) -> Any:
+        return difference_of(offer.revision)
+
+
+class WaitingSerializer(serializers.Serializer[queue.Waiting]):
+    """Why there is nothing now. `held_by_others` above 0 is not "all done"."""
+
+    open = serializers.IntegerField()
+    held_by_others = serializers.IntegerField()
+    next_free = serializers.DateTimeField(allow_null=True)
+    done = serializers.IntegerField()
+
+
+class OfferSerializer(serializers.Serializer[queue.Offer]):
+    """An item to work on; the submission must carry `revision` and `key`."""
+
+    item = ShownItemSerializer(source="*")
+    revision = serializers.IntegerField(source="revision.number")
+    key = serializers.CharField()
+
+
+class NoOfferSerializer(serializers.Serializer[Any]):
+    waiting = WaitingSerializer()
+
+
+class LabelSerializer(serializers.Serializer[Any]):
+    submission = serializers.CharField()
+    item = serializers.CharField(source="item.key")
+    revision = serializers.IntegerField(source="revision.number")
+    annotator = serializers.CharField(source="member.alias")
+    choice = serializers.CharField()
+    answers = serializers.DictField(child=serializers.JSONField())
+    comment = serializers.CharField()
+    seconds = serializers.FloatField(allow_null=True)
+    current = serializers.BooleanField()
+    counted = serializers.BooleanField()
+    withdrawn_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class ItemSerializer(serializers.Serializer[Any]):
+    """An item without its texts."""
+
+    key = serializers.CharField()
+    category = serializers.CharField()
+    ability = serializers.CharField()
+    source_ability = serializers.CharField()
+    origin = serializers.CharField()
+    purpose = serializers.CharField()
+    cluster = serializers.CharField()
+    duplicate_of = serializers.CharField(source="duplicate_of.key", default=None, allow_null=True)
+    flags = serializers.ListField(child=serializers.CharField())
+    revision = serializers.IntegerField(source="revision_number")
+    resolution = serializers.CharField(allow_null=True)
+    resolution_source = serializers.CharField(allow_null=True)
+    resolution_rule = serializers.CharField(allow_null=True)
+
+
+class RevisionSerializer(serializers.Serializer[Revision]):
+    number = serializers.IntegerField()
+    digest = serializers.CharField()
+    texts = serializers.DictField(child=serializers.CharField())
+    author = serializers.CharField(source="author.alias", default=None, allow_null=True)
+    note = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class ItemDetailSerializer(ItemSerializer):
+    """An item with all its revisions, the last of them the current one."""
+
+    revisions = RevisionSerializer(many=True)
+    diff = serializers.SerializerMethodField()
+
+    def get_fields(self) -> dict[str, Field]:
+        # Not declared above, since a serializer has an attribute of this name.
+        return super().get_fields() | {"fields": serializers.JSONField()}
+
+    @extend_schema_field(DifferenceSerializer(allow_null=True))
+    def get_diff(self, item: Item) -> Any:
+        return difference_of(item.revision())
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """Why a request was not answered, in words that say what to do."""
+
+    detail = serializers.CharField()
+    problems = serializers.DictField(required=False, help_text="By field of the body.")
+
+
+def difference_of(revision: Revision) -> Any:
+    """The revision's stored diff as JSON; None for a task that compares nothing."""
+    task = tasktypes.from_definition(revision.item.project.task_type.definition)
+    return DifferenceSerializer(diffs.of(revision)).data if task.diff else None

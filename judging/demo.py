@@ -1,0 +1,147 @@
+"""An installation to try: people who can sign in, items in part labelled, baselines asked.
+
+Every step can be repeated. What was done is not done again, and what people did since then stays.
+"""
+
+import json
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotation import importing, queue, tasktypes
+from annotation.models import Account, Event, Membership, Project, Role
+from formats.readers import READERS
+from formats.rows import DEFAULT_LIMITS, BadRow
+from judging import asking, runs, selecting
+from judging.models import Run
+
+# Of a project whose items people vet, so much is labelled already; the rest is left to do.
+LABELLED = 0.6
+# The first label of every category is what its item is meant to be; these come after.
+DOUBTS = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
+LABELLERS = ("ada", "ben")
+BASELINES = ("rouge-l", "length")
+DONE = "demo made"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Someone who can sign in; a site admin has no role in the project."""
+
+    name: str
+    role: Role | None
+    does: str
+
+
+PEOPLE = (
+    Person("annotator", Role.ANNOTATOR, "labels what is left to do"),
+    Person("researcher", Role.RESEARCHER, "reads results and starts runs"),
+    Person("lead", Role.LEAD, "does all of that, and corrects and imports"),
+    Person("admin", None, "site admin: people, projects, endpoints"),
+)
+
+
+def passwords(kept: Path) -> dict[str, str]:
+    """The people's passwords by name: made once at random, and kept where only the owner reads."""
+    if not kept.exists():
+        kept.touch(mode=0o600)
+        made = {person.name: secrets.token_urlsafe(9) for person in PEOPLE}
+        kept.write_text(json.dumps(made, indent=1), encoding="ascii")
+    return dict(json.loads(kept.read_text(encoding="ascii")))
+
+
+def seat(project: Project, words: dict[str, str]) -> dict[str, bool]:
+    """Give every demo person an account and their role in the project.
+
+    Whether the kept password opens it, by name: one that somebody changed since stays changed.
+    """
+    return {person.name: _seat(project, person, words[person.name]) for person in PEOPLE}
+
+
+def _seat(project: Project, person: Person, word: str) -> bool:
+    account, made = Account.objects.get_or_create(username=person.name)
+    if made:
+        account.set_password(word)
+        account.is_staff = account.is_superuser = person.role is None
+        account.save()
+    if person.role:
+        given = {"alias": person.name, "role": person.role}
+        Membership.objects.get_or_create(project=project, account=account, defaults=given)
+    return made or account.check_password(word)
+
+
+def is_made(project: Project) -> bool:
+    return Event.objects.filter(project=project, kind=DONE).exists()
+
+
+def note_made(project: Project) -> None:
+    Event.record(DONE, project.slug, project_id=project.pk, member_id=None)
+
+
+def project_from(path: Path, slug: str, name: str) -> Project:
+    """The project with the example items, in an order in which categories come in turn."""
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    project = project or importing.create_project(slug, name=name)
+    task = tasktypes.from_definition(project.task_type.definition)
+    drafts = list(importing.check(READERS["jsonl"](path, DEFAULT_LIMITS), task))
+    importing.store(project, _mixed(drafts))
+    return project
+
+
+def _mixed(drafts: Sequence[importing.Draft | BadRow]) -> list[importing.Draft | BadRow]:
+    """The first item of each category before the second ones, both halves shuffled alike always."""
+    order = random.Random(0)
+    halves = [list(drafts[::2]), list(drafts[1::2])]
+    for half in halves:
+        order.shuffle(half)
+    return halves[0] + halves[1]
+
+
+def label_part(project: Project) -> int:
+    """Label the first items as people without accounts did, through the queue; how many."""
+    members = [_labeller(project, alias) for alias in LABELLERS]
+    wanted = int(LABELLED * queue.progress(members[0]).total)
+    for number in range(queue.progress(members[0]).resolved, wanted):
+        member = members[number % len(members)]
+        offer = queue.next_offer(member)
+        if isinstance(offer, queue.Waiting):
+            return number
+        queue.label(
+            member,
+            key=offer.key,
+            item_key=offer.item.key,
+            revision=offer.revision.number,
+            answers={"choice": _choice(number, offer.item.category)},
+        )
+    return wanted
+
+
+def _labeller(project: Project, alias: str) -> Membership:
+    member, _ = Membership.objects.get_or_create(
+        project=project, alias=alias, defaults={"role": Role.ANNOTATOR}
+    )
+    return member
+
+
+def _choice(number: int, category: str) -> str:
+    meant = "score-invariant" if category == "score-invariant" else "valid"
+    return DOUBTS.get(number, meant)
+
+
+def ask_baselines(project: Project) -> list[Run]:
+    """One finished run of each offline baseline over what is resolved."""
+    return [_baseline(project, slug) for slug in BASELINES]
+
+
+def _baseline(project: Project, slug: str) -> Run:
+    endpoint = selecting.endpoints().get(name=selecting.BASELINE)
+    run = Run.objects.filter(project=project, strategy__slug=slug).first()
+    if run is None:
+        version = selecting.strategy_version(slug)
+        run = runs.start(project, strategy=version, endpoint=endpoint, seed=0)
+    while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        asking.work(endpoint.pk)
+        run.refresh_from_db()
+    return run

@@ -1,0 +1,61 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Project
+from judging import demo
+
+EXAMPLES = settings.BASE_DIR / "examples" / "items.jsonl"
+ARCHIVE = "fbi"
+
+
+class Command(BaseCommand):
+    help = "Set up a project to try, with people who can sign in. Again, it changes nothing."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--data",
+            type=Path,
+            metavar="PATH",
+            help=f"study 000's archive, as project {ARCHIVE!r}, instead of the example items",
+        )
+
+    def handle(self, *args: Any, data: Path | None, **options: Any) -> None:
+        if settings.SITE_URL:
+            raise CommandError("SITE_URL is set: demo people have no place on a public site.")
+        if data and not data.exists():
+            raise CommandError(f"There is no {data}.", returncode=2)
+        call_command("migrate", interactive=False, verbosity=0)
+        project = self._project(data)
+        words = demo.passwords(settings.VAR_DIR / "demo-passwords")
+        opens = demo.seat(project, words)
+        self._tell_people(project, {name: words[name] for name in words if opens[name]})
+
+    def _project(self, data: Path | None) -> Project:
+        slug = ARCHIVE if data else "demo"
+        project = Project.objects.filter(slug=slug).first()
+        if project and demo.is_made(project):
+            return project
+        if data:
+            self.stdout.write(f"demo: importing {data}")
+            call_command("import_items", data, project=slug, create=True, accept=True, name="FBI")
+            project = Project.objects.get(slug=slug)
+        else:
+            self.stdout.write("demo: importing the example items and labelling some")
+            project = demo.project_from(EXAMPLES, slug, "Demo")
+            demo.label_part(project)
+        self.stdout.write(f"demo: asking the offline evaluators {', '.join(demo.BASELINES)}")
+        demo.ask_baselines(project)
+        demo.note_made(project)
+        return project
+
+    def _tell_people(self, project: Project, words: dict[str, str]) -> None:
+        self.stdout.write(f"\nProject {project.name!r} is ready. Sign in as one of")
+        for person in demo.PEOPLE:
+            word = words.get(person.name, "(changed)")
+            self.stdout.write(f"  {person.name:<11}{word:<15}{person.does}")
+        self.stdout.write("")

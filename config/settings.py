@@ -12,6 +12,7 @@
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
@@ -45,10 +46,12 @@ def _address(name: str, schemes: set[str]) -> str:
     return value
 
 
-def _database() -> dict[str, object]:
+def _database() -> dict[str, Any]:
     default = f"sqlite:///{VAR_DIR / 'blindspot.sqlite3'}"
     try:
-        database = dj_database_url.parse(os.environ.get("DATABASE_URL") or default)
+        database: dict[str, Any] = {
+            **dj_database_url.parse(os.environ.get("DATABASE_URL") or default)
+        }
     except (ValueError, KeyError) as error:
         raise ImproperlyConfigured(
             "DATABASE_URL cannot be read: use postgresql://user:password@host:port/name"

@@ -22,7 +22,8 @@ function colour(name) {
 
 function theme() {
   const [ink, soft, line] = ["ink", "ink-soft", "line"].map(colour);
-  const labels = { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line };
+  const type = { labelFontSize: 12, titleFontSize: 12 };
+  const labels = { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line, ...type };
   return {
     background: "transparent",
     font: "system-ui, sans-serif",
@@ -33,21 +34,23 @@ function theme() {
     text: { color: ink },
     axis: { ...labels, tickColor: line },
     header: { labelColor: soft, titleColor: ink },
-    legend: { labelColor: soft, titleColor: ink },
+    legend: { labelColor: soft, titleColor: ink, ...type },
   };
 }
 
 async function draw(place) {
   const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
   await window.vegaEmbed(place, spec, { ...OPTIONS, config: theme() });
-  // The tooltip is put at the end of the body; assistive technology wants it in a landmark.
-  const tooltip = document.getElementById("vg-tooltip-element");
-  if (tooltip) document.querySelector("main").append(tooltip);
 }
 
 function drawAll() {
   for (const place of document.querySelectorAll("[data-chart]")) draw(place);
 }
+
+// Made here, or vega-tooltip would put it outside the landmarks of the page.
+const tooltip = document.createElement("div");
+tooltip.id = "vg-tooltip-element";
+document.querySelector("main").append(tooltip);
 
 drawAll();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

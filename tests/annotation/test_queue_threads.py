@@ -14,7 +14,7 @@ from annotation.models import Item, Label, Membership, Resolution, Revision, Slo
 from annotation.queue import Offer
 from tests.builders import make_item, make_member, make_project, say, take
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
 
 THREADS = 8
 Result = TypeVar("Result")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
+from django.db.models import Count, Exists, F, Max, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Cast
 
 if TYPE_CHECKING:
@@ -39,6 +40,18 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
             .select_related("project__task_type")
             .first()
         )
+
+    def for_progress(self) -> MembershipQuerySet:
+        """With how many labels each has in force and how many of them count, and the last time."""
+        at_work = Q(labels__stage="work", labels__current=True)
+        return self.annotate(
+            labelled=Count("labels", filter=at_work),
+            counted=Count("labels", filter=at_work & Q(labels__counted=True)),
+            last_label_at=Max("labels__created_at"),
+        ).order_by("alias")
+
+    def in_project(self, project: Project) -> MembershipQuerySet:
+        return self.filter(project=project)
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
@@ -116,6 +129,18 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
         return Resolution.objects.filter(current=True)
 
+    def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
+        """Counts by the project's id; projects without any are left out."""
+        return _counts(self.filter(project__in=projects), "project")
+
+    def by_category_and_repeats(self) -> models.QuerySet[Any, dict[str, Any]]:
+        repeating = Q(duplicate_of__isnull=False)
+        return (
+            self.values("ability", "category")
+            .annotate(items=Count("pk", filter=~repeating), repeats=Count("pk", filter=repeating))
+            .order_by()
+        )
+
     def by_category(self) -> models.QuerySet[Any, dict[str, Any]]:
         return self.values("ability", "category").annotate(items=Count("pk")).order_by()
 
@@ -184,6 +209,27 @@ class LabelQuerySet(models.QuerySet["Any"]):
     def counted(self) -> LabelQuerySet:
         return self.filter(current=True, counted=True)
 
+    def of_item(self, item: Item) -> LabelQuerySet:
+        return self.filter(item=item)
+
+    def at_stage(self, stage: str) -> LabelQuerySet:
+        return self.filter(stage=stage)
+
+    def of_account(self, account: Account) -> LabelQuerySet:
+        return self.filter(member__account=account)
+
+    def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
+        """Counts by the project's id; projects without any are left out."""
+        return _counts(self.filter(project__in=projects), "project")
+
+    def for_page(self) -> LabelQuerySet:
+        """All of them, oldest first, with who said it of which revision."""
+        return (
+            self.select_related("member", "revision")
+            .defer("revision__texts")
+            .order_by("created_at", "pk")
+        )
+
     def not_counted(self) -> LabelQuerySet:
         return self.exclude(current=True, counted=True)
 
@@ -197,3 +243,18 @@ class ResolutionQuerySet(models.QuerySet["Any"]):
 
     def of_current_texts(self) -> ResolutionQuerySet:
         return self.current().filter(revision__number=F("item__revision_number"))
+
+    def of_live_originals(self) -> ResolutionQuerySet:
+        """Of the current texts of items that are neither deleted nor repeat others."""
+        return self.of_current_texts().filter(item__deleted_at=None, item__duplicate_of=None)
+
+    def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
+        """Counts by the project's id; projects without any are left out."""
+        return _counts(self.filter(item__project__in=projects), "item__project")
+
+    def per_category(self, project: Project) -> dict[str, int]:
+        return _counts(self.filter(item__project=project), "item__category")
+
+
+def _counts(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
+    return dict(rows.order_by().values_list(field).annotate(Count("pk")))

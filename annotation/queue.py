@@ -195,11 +195,7 @@ def progress(member: Membership) -> Progress:
     """How far the project and the member have come, in items."""
     items = Item.objects.in_project(member.project).originals()
     total = items.count()
-    resolved = (
-        Resolution.objects.of_current_texts()
-        .filter(item__project=member.project, item__deleted_at=None, item__duplicate_of=None)
-        .count()
-    )
+    resolved = Resolution.objects.of_live_originals().filter(item__project=member.project).count()
     mine = Label.objects.current().by_member(member.pk, Stage.WORK).count() if member.pk else 0
     return Progress(mine, resolved, total, total - resolved)
 

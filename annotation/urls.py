@@ -1,3 +1,17 @@
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from annotation.views import items, projects, tokens, vetting
+
+urlpatterns = [
+    path("", projects.home, name="home"),
+    path("help/", projects.manual, name="help"),
+    path("patterns/", projects.patterns, name="patterns"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("projects/<slug:slug>/", projects.project, name="project"),
+    path("projects/<slug:slug>/vet/", vetting.vet, name="vet"),
+    path("projects/<slug:slug>/vet/label/", vetting.label, name="vet-label"),
+    path("projects/<slug:slug>/vet/correct/", vetting.correct, name="vet-correct"),
+    path("projects/<slug:slug>/vet/undo/", vetting.undo, name="vet-undo"),
+    path("projects/<slug:slug>/items/", items.items, name="items"),
+    path("projects/<slug:slug>/items/<path:key>/", items.item, name="item"),
+]

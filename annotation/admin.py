@@ -1,0 +1,191 @@
+"""The site admin's view of every table; what is only ever added to can only be looked at."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils import timezone
+
+from annotation.models import (
+    Account,
+    ApiToken,
+    Cursor,
+    Diff,
+    Event,
+    GuidelinesVersion,
+    Item,
+    Job,
+    Label,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Slot,
+    TaskTypeVersion,
+)
+
+admin.site.register(Account, UserAdmin)
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Rows that the services alone write."""
+
+    list_per_page = 50
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class MembershipInline(admin.TabularInline):
+    """The people of a project; who leaves becomes inactive, for their labels name them."""
+
+    model = Membership
+    raw_id_fields = ("account",)
+    fields = ("account", "alias", "role", "active")
+    extra = 1
+    can_delete = False
+
+
+@admin.register(Project)
+class ProjectAdmin(admin.ModelAdmin):
+    list_display = ("slug", "name", "task_type", "overlap", "hold_minutes", "archived_at")
+    search_fields = ("slug", "name")
+    prepopulated_fields = {"slug": ("name",)}
+    inlines = (MembershipInline,)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        # Items and labels pin what was asked; how a change reaches them is not the admin's work.
+        return ("task_type", "overlap") if obj and obj.items.exists() else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin):
+    list_display = ("alias", "project", "account", "role", "active", "created_at")
+    list_filter = ("role", "active", "project")
+    list_select_related = ("project", "account")
+    search_fields = ("alias", "account__username")
+    raw_id_fields = ("account",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(GuidelinesVersion)
+class GuidelinesVersionAdmin(admin.ModelAdmin):
+    """A new version is added; one that labels may name is not changed."""
+
+    list_display = ("project", "number", "author", "created_at")
+    list_filter = ("project",)
+    list_select_related = ("project", "author")
+    raw_id_fields = ("author",)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    list_display = ("name", "prefix", "account", "created_at", "last_used_at", "revoked_at")
+    list_select_related = ("account",)
+    search_fields = ("name", "prefix", "account__username")
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke the chosen tokens", permissions=["view"])
+    def revoke(self, request: HttpRequest, tokens: Any) -> None:
+        for token in tokens.filter(revoked_at=None):
+            token.revoke(timezone.now())
+
+
+@admin.register(TaskTypeVersion)
+class TaskTypeVersionAdmin(ReadOnlyAdmin):
+    list_display = ("slug", "number", "digest", "created_at")
+    search_fields = ("slug",)
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
+    list_display = ("key", "project", "category", "ability", "revision_number", "deleted_at")
+    list_filter = ("project", "ability", "category")
+    list_select_related = ("project",)
+    search_fields = ("key",)
+    raw_id_fields = ("parent", "duplicate_of")
+
+
+@admin.register(Revision)
+class RevisionAdmin(ReadOnlyAdmin):
+    list_display = ("item", "number", "digest", "author", "created_at")
+    list_select_related = ("item", "author")
+    search_fields = ("item__key",)
+    raw_id_fields = ("item", "author")
+
+
+@admin.register(Diff)
+class DiffAdmin(ReadOnlyAdmin):
+    list_display = ("revision", "algorithm", "edit_size", "place", "created_at")
+    list_select_related = ("revision__item",)
+    search_fields = ("revision__item__key",)
+    raw_id_fields = ("revision",)
+
+
+@admin.register(Slot)
+class SlotAdmin(ReadOnlyAdmin):
+    list_display = ("item", "stage", "number", "state", "member", "held_until", "returned")
+    list_filter = ("project", "stage", "state")
+    list_select_related = ("item", "member")
+    search_fields = ("item__key", "member__alias")
+    raw_id_fields = ("item", "member")
+
+
+@admin.register(Cursor)
+class CursorAdmin(ReadOnlyAdmin):
+    list_display = ("member", "stage", "priority", "position")
+    list_select_related = ("member",)
+    search_fields = ("member__alias",)
+
+
+@admin.register(Label)
+class LabelAdmin(ReadOnlyAdmin):
+    list_display = ("item", "choice", "member", "stage", "current", "counted", "created_at")
+    list_filter = ("project", "stage", "choice", "current", "counted")
+    list_select_related = ("item", "member")
+    search_fields = ("item__key", "member__alias")
+    raw_id_fields = ("item", "revision", "slot", "member", "supersedes")
+
+
+@admin.register(Resolution)
+class ResolutionAdmin(ReadOnlyAdmin):
+    list_display = ("item", "value", "rule", "source", "current", "created_at")
+    list_filter = ("value", "source", "current")
+    list_select_related = ("item",)
+    search_fields = ("item__key",)
+    raw_id_fields = ("item", "revision", "member")
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "project", "state", "done", "total", "created_at", "finished_at")
+    list_filter = ("kind", "state")
+    list_select_related = ("project",)
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "kind", "subject", "project", "member")
+    list_filter = ("kind", "project")
+    list_select_related = ("project", "member")
+    search_fields = ("subject", "member__alias")

@@ -1,0 +1,92 @@
+"""What the pages say of projects as a whole: a fixed number of queries, and never a text."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation import taxonomy
+from annotation.models import Account, Item, Label, Membership, Project, Resolution, Stage
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A project as its member sees it in a list; counts are of items, repeats left out.
+
+    `role` is empty for a site admin without a place in the project.
+    """
+
+    project: Project
+    role: str
+    total: int
+    resolved: int
+    mine: int
+
+    @property
+    def left(self) -> int:
+        return self.total - self.resolved
+
+    @property
+    def can_label(self) -> bool:
+        return bool(self.role) and Membership(role=self.role).can("label")
+
+
+@dataclass(frozen=True)
+class CategoryCount:
+    """How many items a category has and how many of them are resolved, repeats left out.
+
+    `repeats` are the items of the category that say others again; they wait for nothing.
+    """
+
+    category: str
+    items: int
+    resolved: int
+    repeats: int
+
+
+@dataclass(frozen=True)
+class AbilityCount:
+    """The categories of an ability that have items, and their sums."""
+
+    ability: str
+    categories: tuple[CategoryCount, ...]
+
+    @property
+    def items(self) -> int:
+        return sum(row.items for row in self.categories)
+
+    @property
+    def resolved(self) -> int:
+        return sum(row.resolved for row in self.categories)
+
+
+def overviews(account: Account) -> list[Overview]:
+    """The projects that a person may see, by name, in four queries."""
+    projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
+    totals = Item.objects.live().originals().per_project(projects)
+    resolved = Resolution.objects.of_live_originals().per_project(projects)
+    mine = Label.objects.current().at_stage(Stage.WORK).of_account(account).per_project(projects)
+    return [
+        Overview(
+            project=project,
+            role=project.my_role or "",
+            total=totals.get(project.pk, 0),
+            resolved=resolved.get(project.pk, 0),
+            mine=mine.get(project.pk, 0),
+        )
+        for project in projects
+    ]
+
+
+def by_ability(project: Project) -> list[AbilityCount]:
+    """Items and resolved items by category, in the order of the taxonomy, in two queries.
+
+    Categories that are no longer in the taxonomy come last, under the ability of their items.
+    """
+    resolved = Resolution.objects.of_live_originals().per_category(project)
+    counts: dict[str, list[CategoryCount]] = {}
+    order = {category.slug: place for place, category in enumerate(taxonomy.load())}
+    rows = list(Item.objects.in_project(project).by_category_and_repeats())
+    for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
+        slug = row["category"]
+        count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])
+        counts.setdefault(row["ability"], []).append(count)
+    return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]

@@ -1,0 +1,58 @@
+"""All items of a project, and all that is known of one of them."""
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation import access, diffs, tasktypes
+from annotation.filters import ItemPageFilter
+from annotation.models import Item, Label, Resolution
+from annotation.views.vetting import HtmxRequest
+
+A_PAGE = 50
+
+
+@require_safe
+@login_required
+def items(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Items without their texts, filtered, fifty a page."""
+    member = access.member_for(request, slug, right="items")
+    task = tasktypes.from_definition(member.project.task_type.definition)
+    choices = [(option.value, option.title) for option in task.deciding.options]
+    found = ItemPageFilter(
+        request.GET, Item.objects.in_project(member.project).for_list(), choices=choices
+    )
+    context = {
+        "project": member.project,
+        "member": member,
+        "filters": found.form,
+        "page": Paginator(found.qs, A_PAGE).get_page(request.GET.get("page")),
+    }
+    template = "annotation/items.html#rows" if request.htmx else "annotation/items.html"
+    return render(request, template, context)
+
+
+@require_safe
+@login_required
+def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """One item: its texts and what changed, every revision, every label, what is held true."""
+    member = access.member_for(request, slug, right="items")
+    found = Item.objects.in_project(member.project).for_page(key)
+    if found is None:
+        raise Http404
+    task = tasktypes.from_definition(member.project.task_type.definition)
+    revision = found.revision()
+    context = {
+        "project": member.project,
+        "member": member,
+        "item": found,
+        "task": task,
+        "texts": revision.texts,
+        "difference": diffs.of(revision) if task.diff else None,
+        "revisions": found.revisions.all(),
+        "labels": Label.objects.of_item(found).for_page(),
+        "resolution": Resolution.objects.current().filter(item=found).first(),
+    }
+    return render(request, "annotation/item.html", context)

@@ -1,0 +1,222 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import ApiToken, Item, Membership, Project
+from tests.builders import (
+    Cast,
+    cast,
+    make_account,
+    make_guidelines,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    make_revision,
+    say,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def sees(person: Any, name: str, *args: Any, query: str = "", **headers: str) -> str:
+    """What a person's browser shows of a page."""
+    client = Client()
+    client.force_login(person.account if isinstance(person, Membership) else person)
+    response = client.get(reverse(name, args=args) + query, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+# ------------------------------------------------------------------------------------- home
+
+
+def test_home_shows_ones_projects_with_progress_and_what_is_next(people: Cast) -> None:
+    make_resolution(make_item(people.project)), make_item(people.project)
+    page = sees(people.annotator, "home")
+    assert "1 of 2 items resolved" in page
+    assert reverse("vet", args=[people.project.slug]) in page
+
+
+def test_home_offers_no_vetting_to_whom_may_not(people: Cast) -> None:
+    make_item(people.project)
+    assert reverse("vet", args=[people.project.slug]) not in sees(people.researcher, "home")
+
+
+def test_home_tells_a_stranger_and_a_site_admin_how_to_begin(people: Cast) -> None:
+    assert "in no project yet" in sees(people.stranger, "home")
+    Project.objects.update(archived_at="2026-01-01T00:00Z")
+    assert "import_items" in sees(people.admin, "home")
+
+
+def test_home_costs_the_same_for_many_projects(
+    people: Cast, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    with django_assert_num_queries(25, exact=False) as few:
+        sees(people.admin, "home")
+    for _ in range(5):
+        make_item(make_project())
+    with django_assert_num_queries(len(few)):
+        sees(people.admin, "home")
+
+
+# ------------------------------------------------------------------------------------- project
+
+
+def test_the_project_page_counts_by_category_without_repeats_in_the_sum(people: Cast) -> None:
+    original = make_item(people.project, category="score-invariant", ability="score-invariant")
+    make_item(
+        people.project,
+        category="formatting",
+        ability="score-invariant",
+        duplicate_of=original,
+        slots=0,
+    )
+    make_resolution(original, "score-invariant")
+    page = sees(people.adjudicator, "project", people.project.slug)
+    assert "1 repeats others" in page
+    assert "100 %" in page
+
+
+def test_only_leads_see_who_has_done_how_much(people: Cast) -> None:
+    make_item(people.project)
+    say(people.annotator, take(people.annotator))
+    assert "Last label" in sees(people.lead, "project", people.project.slug)
+    assert "Last label" not in sees(people.adjudicator, "project", people.project.slug)
+
+
+def test_the_project_page_shows_the_last_guidelines(people: Cast) -> None:
+    make_guidelines(people.project, "Old."), make_guidelines(people.project, "Look twice.")
+    page = sees(people.annotator, "project", people.project.slug)
+    assert "Look twice." in page
+    assert "Old." not in page
+
+
+# ------------------------------------------------------------------------------------- items
+
+
+@pytest.mark.parametrize(
+    "query, keys",
+    [
+        ("", {"a", "b", "c"}),
+        ("?category=grammar", {"b"}),
+        ("?ability=factual", {"a", "c"}),
+        ("?resolution=valid", {"a"}),
+        ("?resolution=none", {"b", "c"}),
+        ("?flag=identical", {"c"}),
+        ("?search=B", {"b"}),
+        ("?category=factual&search=x", set()),
+        ("?page=99", {"a", "b", "c"}),
+    ],
+)
+def test_items_can_be_narrowed_down(people: Cast, query: str, keys: set[str]) -> None:
+    make_resolution(make_item(people.project, "a"))
+    make_item(people.project, "b", category="grammar", ability="long-form")
+    make_item(people.project, "c", flags=["identical"])
+    page = sees(people.adjudicator, "items", people.project.slug, query=query)
+    links = {key: reverse("item", args=[people.project.slug, key]) for key in "abc"}
+    assert {key for key, link in links.items() if f'"{link}"' in page} == keys
+
+
+def test_a_list_of_fifty_costs_what_a_list_of_one_does_and_reads_no_text(
+    people: Cast, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    make_item(people.project)
+    with django_assert_num_queries(25, exact=False) as few:
+        sees(people.adjudicator, "items", people.project.slug)
+    for _ in range(60):
+        make_item(people.project, slots=0)
+    with django_assert_num_queries(len(few)):
+        page = sees(people.adjudicator, "items", people.project.slug)
+    assert "1 to 50 of 61" in page
+    assert not any("annotation_revision" in query["sql"] for query in few.captured_queries)
+
+
+def test_htmx_gets_the_rows_alone(people: Cast) -> None:
+    make_item(people.project, "a")
+    slug = people.project.slug
+    rows = sees(people.adjudicator, "items", slug, **{"HX-Request": "true"})
+    assert rows.strip().startswith('<div id="rows"')
+    assert rows.strip() in sees(people.adjudicator, "items", slug)
+
+
+def test_the_item_page_shows_texts_diff_revisions_labels_and_resolution(people: Cast) -> None:
+    item = make_item(people.project, "long-form/x:lf-1 äé")
+    say(people.annotator, take(people.annotator), comment="Count them.")
+    make_revision(item, item.revision().texts | {"claim": "two legs less"}, note="claim added")
+    page = sees(people.adjudicator, "item", people.project.slug, item.key)
+    for said in ("How many legs", ">eight</del>", "two legs less", "claim added"):
+        assert said in page
+    assert "Count them." in page
+    assert people.annotator.alias in page
+
+
+@pytest.mark.parametrize("key", ["nothing", "a\0b", "../a"])
+def test_an_item_that_is_not_there_is_404(people: Cast, key: str) -> None:
+    client = Client()
+    client.force_login(people.admin)
+    assert client.get(reverse("item", args=[people.project.slug, key])).status_code == 404
+
+
+def test_a_deleted_item_has_no_page(people: Cast) -> None:
+    item = make_item(people.project)
+    Item.objects.update(deleted_at="2026-01-01T00:00Z")
+    client = Client()
+    client.force_login(people.admin)
+    assert client.get(reverse("item", args=[people.project.slug, item.key])).status_code == 404
+
+
+# ------------------------------------------------------------------------------------- tokens
+
+
+def test_a_token_is_shown_once_and_opens_the_api() -> None:
+    client = Client()
+    client.force_login(make_account())
+    page = client.post(reverse("tokens"), {"name": "laptop"}).content.decode()
+    key = page.split('class="secret">')[1].split("<")[0]
+    assert key not in client.get(reverse("tokens")).content.decode()
+    assert key not in str(ApiToken.objects.values())
+    stranger = Client(headers={"Authorization": f"Bearer {key}"})
+    assert stranger.get(reverse("api-projects")).status_code == 200
+
+
+def test_a_revoked_token_opens_nothing_and_others_cannot_revoke_it() -> None:
+    owner, other = make_account(), make_account()
+    token, key = ApiToken.issue(owner, "laptop")
+    client = Client()
+    client.force_login(other)
+    assert client.post(reverse("tokens"), {"revoke": token.pk}).status_code == 404
+    client.force_login(owner)
+    assert client.post(reverse("tokens"), {"revoke": token.pk}).status_code == 302
+    holder = Client(headers={"Authorization": f"Bearer {key}"})
+    assert holder.get(reverse("api-projects")).status_code == 401
+
+
+def test_a_token_needs_a_name() -> None:
+    client = Client()
+    client.force_login(make_account())
+    assert client.post(reverse("tokens"), {"name": " "}).status_code == 422
+    assert client.post(reverse("tokens"), {"revoke": "²"}).status_code == 404
+    assert not ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["help", "patterns"])
+def test_pages_that_explain_are_there_for_everyone_who_is_signed_in(name: str) -> None:
+    assert "<h1>" in sees(make_account(), name)
+
+
+def test_an_archived_project_is_gone_for_its_members(people: Cast) -> None:
+    people.project.archived_at = "2026-01-01T00:00Z"
+    people.project.save()
+    client = Client()
+    client.force_login(make_member(people.project).account)
+    assert client.get(reverse("project", args=[people.project.slug])).status_code == 404

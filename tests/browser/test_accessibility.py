@@ -87,7 +87,21 @@ def test_the_label_screen_with_trouble_and_with_nothing_to_do(
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
-@pytest.mark.parametrize("path", ["/accounts/login/", "/patterns/", "/nowhere/"])
+@pytest.mark.parametrize("name", ["project", "items", "item"])
+def test_pages_of_a_project(open_page: OpenPage, name: str, width: int, scheme: str) -> None:
+    reader = make_member(make_project(), role="adjudicator")
+    key = "a/long-key-that-could-push-the-page-wider-than-a-telephone-is-1"
+    item = make_item(reader.project, key, texts={"claim": "Six for eight."})
+    make_item(reader.project, flags=["identical"])
+    say(reader, take(reader), comment="A spider is no insect.")
+    args = [reader.project.slug, item.key] if name == "item" else [reader.project.slug]
+    checked(open_page(reader.account, reverse(name, args=args), **look(width, scheme)))
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+@pytest.mark.parametrize(
+    "path", ["/accounts/login/", "/", "/tokens/", "/help/", "/patterns/", "/nowhere/"]
+)
 def test_pages_outside_projects(
     open_page: OpenPage, member: Membership, path: str, width: int, scheme: str
 ) -> None:

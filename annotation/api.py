@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import path
+from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework.decorators import api_view
 from rest_framework.exceptions import APIException
@@ -67,7 +68,6 @@ class ProjectList(ListAPIView[Project]):
 
     serializer_class = ProjectSerializer
     pagination_class = Pages
-    filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Project]:
         account = self.request.user
@@ -97,6 +97,7 @@ class LabelList(ListAPIView[Label]):
 
     serializer_class = LabelSerializer
     pagination_class = Pages
+    filter_backends = (DjangoFilterBackend,)
     filterset_class = LabelFilter
 
     def get_queryset(self) -> QuerySet[Label]:
@@ -158,6 +159,7 @@ class ItemList(ListAPIView[Item]):
 
     serializer_class = ItemSerializer
     pagination_class = Pages
+    filter_backends = (DjangoFilterBackend,)
     filterset_class = ItemFilter
 
     def get_queryset(self) -> QuerySet[Item]:

@@ -1,0 +1,217 @@
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from annotation import queue
+from annotation.models import ApiToken, Item, Label, Membership, Slot
+from tests.builders import Cast, cast, make_item, make_resolution, make_revision, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+class Caller:
+    """A program with a person's key."""
+
+    def __init__(self, member: Membership) -> None:
+        assert member.account
+        self.slug = member.project.slug
+        self.client = APIClient()
+        _, key = ApiToken.issue(member.account, "test")
+        self.client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}")
+
+    def get(self, name: str, *args: str, query: str = "") -> Any:
+        return self.client.get(reverse(f"api-{name}", args=[self.slug, *args]) + query)
+
+    def post(self, name: str, body: Any = None) -> Any:
+        return self.client.post(reverse(f"api-{name}", args=[self.slug]), body, format="json")
+
+    def submit(self, name: str = "labels", **changes: Any) -> Any:
+        offer = self.post("next").json()
+        body = {
+            "key": offer["key"],
+            "item": offer["item"]["key"],
+            "revision": offer["revision"],
+            "answers": {"choice": "valid"},
+        }
+        return self.post(name, body | changes)
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def test_the_schema_says_all_of_it_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("spectacular", validate=True, fail_on_warn=True)
+    assert "openapi: 3.1.0" in capsys.readouterr().out
+
+
+def test_an_item_comes_with_what_a_person_would_see_and_nothing_that_tips_them_off(
+    people: Cast,
+) -> None:
+    make_resolution(make_item(people.project, "a", texts={"claim": "six"}))
+    offer = Caller(people.annotator).post("next").json()
+    assert set(offer) == {"item", "revision", "key"}
+    assert set(offer["item"]) == {"key", "category", "texts", "diff"}
+    assert offer["item"]["texts"]["claim"] == "six"
+    assert offer["item"]["category"]["name"] == "Number errors"
+    assert "A spider has " in offer["item"]["diff"]["segments"]
+
+
+def test_a_label_is_stored_and_brings_the_next_item(people: Cast) -> None:
+    make_item(people.project, "a"), make_item(people.project, "b")
+    caller = Caller(people.annotator)
+    answer = caller.submit(comment="six legs", seconds=1.5)
+    assert answer.status_code == 201
+    assert (answer.json()["item"], answer.json()["counted"]) == ("a", True)
+    assert "stage" not in answer.json()
+    assert Label.objects.get().comment == "six legs"
+    assert caller.post("next").json()["item"]["key"] == "b"
+
+
+def test_when_nothing_is_free_it_says_what_one_waits_for(people: Cast) -> None:
+    make_item(people.project)
+    take(people.lead)
+    waiting = Caller(people.annotator).post("next").json()["waiting"]
+    assert waiting["held_by_others"] == 1
+    assert waiting["next_free"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": "made up"},
+        {"item": "other"},
+        {"revision": 0},
+        {"revision": 2},
+        {"revision": 10**30},
+        {"answers": {}},
+        {"answers": {"choice": "perhaps"}},
+        {"answers": {"choice": ["valid"]}},
+        {"answers": "valid"},
+        {"seconds": -1},
+        {"seconds": "nan"},
+        {"seconds": "inf"},
+        {"comment": "a\0b"},
+        {"comment": "x" * 10_001},
+        {"key": None},
+    ],
+)
+def test_a_submission_that_cannot_be_taken_is_422_and_says_why(
+    people: Cast, changes: dict[str, Any]
+) -> None:
+    make_item(people.project, "a"), make_item(people.project, "other")
+    answer = Caller(people.annotator).submit(**changes)
+    assert answer.status_code == 422
+    assert answer.json()["detail"]
+    assert not Label.objects.exists()
+
+
+def test_texts_that_changed_meanwhile_are_409(people: Cast) -> None:
+    item = make_item(people.project)
+    caller = Caller(people.annotator)
+    offer = caller.post("next").json()
+    make_revision(item, item.revision().texts | {"perturbed": "Seven."})
+    body = {"key": offer["key"], "item": item.key, "revision": 1}
+    assert caller.post("labels", body | {"answers": {"choice": "valid"}}).status_code == 409
+    assert caller.post("corrections", body | {"texts": {"perturbed": "x"}}).status_code == 409
+
+
+def test_a_correction_brings_the_new_revision_with_a_key_of_its_own(people: Cast) -> None:
+    make_item(people.project)
+    caller = Caller(people.annotator)
+    answer = caller.submit("corrections", texts={"perturbed": " Seven.\r\n"}, note="shorter")
+    assert answer.status_code == 201
+    assert answer.json()["revision"] == 2
+    assert answer.json()["item"]["texts"]["perturbed"] == " Seven.\r\n"
+    assert caller.submit("corrections", texts={"gold": "x"}).status_code == 422
+    assert caller.submit().status_code == 201
+
+
+def test_undo_brings_the_last_item_back_until_there_is_none(people: Cast) -> None:
+    make_item(people.project, "a"), make_item(people.project, "b")
+    caller = Caller(people.annotator)
+    caller.submit()
+    assert caller.post("undo").json()["item"]["key"] == "a"
+    answer = caller.post("undo")
+    assert answer.status_code == 409
+    assert answer.json()["detail"]
+
+
+def test_a_body_that_is_no_json_is_400(people: Cast) -> None:
+    client = Caller(people.annotator).client
+    url = reverse("api-labels", args=[people.project.slug])
+    assert client.post(url, "{", content_type="application/json").status_code == 400
+
+
+def test_projects_say_what_is_asked_and_how_far_it_is(people: Cast) -> None:
+    make_resolution(make_item(people.project))
+    caller = Caller(people.annotator)
+    [listed] = caller.client.get(reverse("api-projects")).json()["results"]
+    assert (listed["slug"], listed["role"]) == (people.project.slug, "annotator")
+    detail = caller.get("project").json()
+    assert detail["progress"] == {"mine": 0, "resolved": 1, "total": 1, "left": 0}
+    assert detail["task"]["fields"][0]["choices"][0]["value"] == "valid"
+
+
+def test_items_come_without_texts_and_one_with_all_its_revisions(people: Cast) -> None:
+    item = make_item(people.project, "a b/c")
+    make_revision(item, item.revision().texts | {"perturbed": "Seven."})
+    make_item(people.project, "other")
+    caller = Caller(people.researcher)
+    [listed] = caller.get("items", query="?search=b/").json()["results"]
+    assert (listed["key"], listed["resolution"]) == ("a b/c", None)
+    assert "spider" not in str(listed)
+    found = caller.get("item", "a b/c").json()
+    assert [revision["number"] for revision in found["revisions"]] == [1, 2]
+    assert found["diff"]["segments"]
+    assert found["fields"] == {}
+
+
+@pytest.mark.parametrize("query", ["?category=none", "?flag=x", "?search=%00", "?limit=-1"])
+def test_a_filter_that_makes_no_sense_is_never_a_fault_of_the_server(
+    people: Cast, query: str
+) -> None:
+    assert Caller(people.researcher).get("items", query=query).status_code in {200, 400}
+
+
+def test_labels_are_listed_with_their_history_and_without_their_stage(people: Cast) -> None:
+    make_item(people.project, "a"), make_item(people.project, "b")
+    say(people.annotator, take(people.annotator))
+    queue.undo(people.annotator)
+    caller = Caller(people.researcher)
+    [listed] = caller.get("labels", query="?item=a").json()["results"]
+    assert (listed["annotator"], listed["current"]) == (people.annotator.alias, False)
+    assert "stage" not in listed
+    assert caller.get("labels", query="?counted=true").json()["count"] == 0
+    assert caller.get("labels", query="?counted=false&annotator=annotator").json()["count"] == 1
+
+
+@pytest.mark.parametrize("key", ["nothing", "a\0b"])
+def test_an_item_that_is_not_there_is_404(people: Cast, key: str) -> None:
+    assert Caller(people.lead).get("item", key).status_code == 404
+
+
+def test_a_list_costs_the_same_for_many_rows(people: Cast, django_assert_num_queries: Any) -> None:
+    caller = Caller(people.lead)
+    for _ in range(2):
+        make_item(people.project)
+    caller.get("items")
+    with django_assert_num_queries(5, exact=False) as few:
+        caller.get("items")
+    for _ in range(10):
+        make_item(people.project, duplicate_of=Item.objects.first(), slots=0)
+    with django_assert_num_queries(len(few)):
+        caller.get("items")
+
+
+def test_a_key_from_the_browser_works_in_the_api_for_the_same_person_only(people: Cast) -> None:
+    make_item(people.project)
+    offer = take(people.annotator)
+    body = {"key": offer.key, "item": offer.item.key, "revision": 1, "answers": {"choice": "valid"}}
+    assert Caller(people.adjudicator).post("labels", body).status_code == 422
+    assert Slot.objects.get().state == "held"
+    assert Caller(people.annotator).post("labels", body).status_code == 201

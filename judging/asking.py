@@ -11,25 +11,27 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import aiohttp
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import connections
+from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from judging import leasing, runs
-from judging.leasing import Leased, Result
+from judging import leasing, runs, storing
+from judging.leasing import Leased
 from judging.models import Endpoint, Run
 from judging.providers import PROVIDERS, Provider, Target, connect
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.keys import key_from
 from judging.providers.limits import Limiter, Limits, ledger_for
+from judging.storing import Result
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -40,8 +42,9 @@ RENEW_EVERY = 3.0
 LOOK_EVERY = 0.2
 # How long calls in flight may still take when the process is asked to stop.
 LAST_CALLS = 4.0
-# Waits between tries to reach a database that is away, in seconds.
-DATABASE_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 0.0)
+# Waits between tries to reach a database that is away, in seconds; what came back meanwhile was
+# paid for and waits with them.
+DATABASE_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 # Set when the process stops: slices then end within LAST_CALLS.
 STOP = threading.Event()
@@ -49,7 +52,11 @@ STOP = threading.Event()
 
 @dataclass
 class Slice:
-    """What the coroutines of one slice share. `open` counts what is leased and not yet stored."""
+    """What the coroutines of one slice share.
+
+    `open` counts what is leased and not yet stored, `begun` has the callers that are waiting for
+    an answer. `stored` is set when something was.
+    """
 
     endpoint: Endpoint
     provider: Provider
@@ -62,12 +69,23 @@ class Slice:
     todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
     done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
     stored: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: set[asyncio.Task[None] | None] = field(default_factory=set)
     runs: frozenset[int] = frozenset()
     open: int = 0
     over: bool = False
 
     def closing(self) -> bool:
         return self.over or STOP.is_set() or time.monotonic() > self.ends
+
+    def wants(self, leased: Leased) -> bool:
+        """Whether to ask it now: its run may have been paused since it was leased."""
+        return leased.run_id in self.runs and not self.closing()
+
+    async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
+        """Wait until something was stored, or for some time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stored.wait(), seconds)
+        self.stored.clear()
 
     async def in_database(self, query: Callable[[], T]) -> T:
         """Run a query in the slice's thread; try again for some seconds if the database is away."""
@@ -78,10 +96,10 @@ class Slice:
             except DatabaseError:
                 log.exception("The database did not take a query; trying again.")
                 await loop.run_in_executor(self.database, connections.close_all)
-                if not wait:
-                    raise
-                await asyncio.sleep(wait)
-        raise AssertionError("the last wait raises")
+            if STOP.is_set():
+                break
+            await asyncio.sleep(wait)
+        return await loop.run_in_executor(self.database, query)
 
 
 def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
@@ -94,9 +112,10 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
         return False
     try:
         endpoint = Endpoint.objects.get(pk=endpoint_id)
-        for run in Run.objects.planning().filter(endpoint=endpoint):
-            runs.plan(run, keep_on=lambda: leasing.renew(endpoint_id, holder, timezone.now()))
+        _plan(endpoint, holder, seconds)
         _ask(endpoint, holder, seconds)
+        # The slice had a connection of its own; this one may have been cut meanwhile.
+        close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
             runs.finish_if_done(run)
     finally:
@@ -107,6 +126,17 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
 def work_on_due(*, seconds: float = SLICE) -> int:
     """Work on every endpoint that is due and that nobody else works on; how many there were."""
     return sum(work(pk, seconds=seconds) for pk in leasing.due_endpoints(timezone.now()))
+
+
+def _plan(endpoint: Endpoint, holder: str, seconds: float) -> None:
+    ends = time.monotonic() + seconds
+
+    def keep_on() -> bool:
+        in_time = time.monotonic() < ends and not STOP.is_set()
+        return in_time and leasing.renew(endpoint.pk, holder, timezone.now())
+
+    for run in Run.objects.planning().filter(endpoint=endpoint):
+        runs.plan(run, keep_on=keep_on)
 
 
 def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
@@ -149,19 +179,21 @@ async def _lease(work: Slice) -> None:
     """Keep twice as many requests leased as may be in flight, until time or work is over."""
     ahead = 2 * work.endpoint.in_flight
     while not work.closing():
-        work.stored.clear()
         room = ahead - work.open
-        batch = await work.in_database(
-            lambda room=room: leasing.lease(work.endpoint, work.holder, room, timezone.now())
-        )
+        # Not for every single reply; yet the runs are looked at, since one may have been paused.
+        count = room if 2 * room >= work.endpoint.in_flight else 0
+        batch = await work.in_database(partial(_lease_now, work, count))
         work.runs = batch.runs
         work.open += len(batch.leased)
         for leased in batch.leased:
             work.todo.put_nowait(leased)
-        if not work.open:
+        if count and not work.open:
             return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(work.stored.wait(), LOOK_EVERY)
+        await work.any_stored()
+
+
+def _lease_now(work: Slice, count: int) -> leasing.Batch:
+    return leasing.lease(work.endpoint, work.holder, count, timezone.now())
 
 
 async def _call(work: Slice) -> None:
@@ -170,58 +202,77 @@ async def _call(work: Slice) -> None:
         leased = await work.todo.get()
         result = Result(leased)
         try:
-            if leased.run_id in work.runs and not work.closing():
+            if work.wants(leased):
                 async with work.limiter.slot():
-                    answer = await work.provider.ask(work.session, work.target, leased.body)
-                result = Result(leased, answer=answer)
+                    result = await _asked(work, leased)
         except EvaluatorError as error:
+            work.over = work.over or isinstance(error, Halting)
             result = Result(leased, error=error)
+        except Exception as error:
+            # A mistake of ours in one call must not cost the replies to the others.
+            log.exception("Request %s could not be asked.", leased.request_id)
+            result = Result(leased, error=EvaluatorError(f"{type(error).__name__} in this program"))
         finally:
             work.done.put_nowait(result)
 
 
+async def _asked(work: Slice, leased: Leased) -> Result:
+    """What came of a request whose turn it is, which may no longer be wanted."""
+    if not work.wants(leased):
+        return Result(leased)
+    caller = asyncio.current_task()
+    work.begun.add(caller)
+    try:
+        return Result(leased, await work.provider.ask(work.session, work.target, leased.body))
+    finally:
+        work.begun.discard(caller)
+
+
 async def _write(work: Slice) -> None:
-    """Commit results in groups; a failure that needs a person ends the slice."""
+    """Commit results in groups; a failure that needs a person pauses the endpoint's runs."""
     while True:
         group = [await work.done.get()]
         await asyncio.sleep(WRITE_EVERY / 2)
         while not work.done.empty():
             group.append(work.done.get_nowait())
-        await work.in_database(lambda group=group: leasing.store(work.endpoint, group))
-        for result in group:
-            if isinstance(result.error, Halting) and not work.over:
-                work.over = True
-                reason = str(result.error)
-                await work.in_database(lambda reason=reason: leasing.halt(work.endpoint, reason))
+        await work.in_database(partial(_store, work, group))
         work.open -= len(group)
         work.stored.set()
 
 
+def _store(work: Slice, group: Sequence[Result]) -> None:
+    storing.store(work.endpoint, work.holder, group)
+    halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
+    if halting:
+        leasing.halt(work.endpoint, str(halting))
+
+
 async def _renew(work: Slice) -> None:
     """Keep the leases; a worker that was taken for dead stops asking."""
-    while not work.over:
+    while True:
         await asyncio.sleep(RENEW_EVERY)
         if not await work.in_database(
             lambda: leasing.renew(work.endpoint.pk, work.holder, timezone.now())
         ):
             log.warning("Another worker took over endpoint %s.", work.endpoint.name)
             work.over = True
+            return
 
 
-async def _end_calls(work: Slice, callers: list[asyncio.Task[None]]) -> None:
-    """Let calls in flight end, and see that everything leased is stored or given back."""
-    stop_at: float | None = None
-    while work.open:
-        if STOP.is_set() and stop_at is None:
-            stop_at = time.monotonic() + LAST_CALLS
-        if stop_at and time.monotonic() > stop_at:
-            break
-        with suppress(TimeoutError):
-            await asyncio.wait_for(work.stored.wait(), LOOK_EVERY)
-        work.stored.clear()
+async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:
+    """Give back what was not begun, let calls in flight end, and see everything stored."""
+    for caller in callers:
+        if caller not in work.begun:
+            caller.cancel()
+    while not work.todo.empty():
+        work.done.put_nowait(Result(work.todo.get_nowait()))
+    last: float | None = None
+    while work.begun and (last is None or time.monotonic() < last):
+        if STOP.is_set() and last is None:
+            last = time.monotonic() + LAST_CALLS
+        await work.any_stored()
     for caller in callers:
         caller.cancel()
     await asyncio.gather(*callers, return_exceptions=True)
     while work.open:
-        work.stored.clear()
-        await work.stored.wait()
+        await work.any_stored()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from annotation.querysets import ERROR_ITEM, SI_ITEM
 
@@ -20,6 +20,18 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def named(self, name: str) -> Endpoint | None:
         return self.filter(name=name).first()
 
+    def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
+        """Endpoints at the same address: what one of them is asked, all of them are."""
+        return self.filter(provider=endpoint.provider, address=endpoint.address)
+
+    def due(self, now: datetime) -> EndpointQuerySet:
+        """With a run to plan, to ask for or to finish, or with requests of a dead worker."""
+        from judging.models import Request, Run
+
+        runs = Run.objects.due(now).filter(endpoint=OuterRef("pk"))
+        expired = Request.objects.expired(now).filter(endpoint=OuterRef("pk"))
+        return self.filter(Exists(runs) | Exists(expired)).order_by("pk")
+
 
 class RunQuerySet(models.QuerySet["Run"]):
     def in_project(self, project: Project) -> RunQuerySet:
@@ -31,11 +43,27 @@ class RunQuerySet(models.QuerySet["Run"]):
     def running(self) -> RunQuerySet:
         return self.filter(state="running")
 
+    def due(self, now: datetime) -> RunQuerySet:
+        """With calls to plan, requests to ask, or nothing left to wait for."""
+        calls = self._calls()
+        waiting = Q(request__state="waiting", request__next_try__lte=now)
+        expired = Q(request__state="leased", request__leased_until__lte=now)
+        still_open = calls.filter(request__state__in=["waiting", "leased"])
+        running = Q(state="running") & (
+            Exists(calls.filter(waiting | expired)) | ~Exists(still_open)
+        )
+        return self.filter(Q(state="planning") | running)
+
+    def _calls(self) -> models.QuerySet[Any]:
+        from judging.models import Call
+
+        return Call.objects.filter(run=OuterRef("pk"))
+
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
         return self.filter(number__in=list(numbers))
 
     def for_results(self) -> RunQuerySet:
-        return self.select_related("strategy", "endpoint").order_by("number")
+        return self.select_related("strategy", "endpoint", "project").order_by("number")
 
     def for_page(self) -> RunQuerySet:
         return self.select_related("strategy", "endpoint", "member", "project")
@@ -52,21 +80,43 @@ class RunQuerySet(models.QuerySet["Run"]):
         )
 
 
+# What a request has when nobody asks it.
+FREE = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
+
+
 class RequestQuerySet(models.QuerySet["Any"]):
     def wanted_by(self, run: Run) -> RequestQuerySet:
         return self.filter(Exists(self._calls().filter(run=run)))
 
-    def wanted(self) -> RequestQuerySet:
-        """Requests that at least one running run waits for."""
-        return self.filter(Exists(self._calls().filter(run__state="running")))
-
     def due(self, now: datetime) -> RequestQuerySet:
         return self.filter(state="waiting", next_try__lte=now)
 
+    def still_open(self) -> RequestQuerySet:
+        return self.filter(state__in=["waiting", "leased"])
+
+    def leased_by(self, holder: str) -> RequestQuerySet:
+        return self.filter(state="leased", leased_by=holder)
+
+    def expired(self, now: datetime) -> RequestQuerySet:
+        """Leased by a worker that does not renew its leases any more."""
+        return self.filter(state="leased", leased_until__lte=now)
+
+    def give_back(self) -> int:
+        """Let leased requests wait again."""
+        return self.update(state="waiting", **FREE)
+
+    def ask_again(self, now: datetime) -> int:
+        """Let failed requests wait again, as if they had never been tried."""
+        again = {"attempts": 0, "next_try": now, "cause": "", "message": ""}
+        return self.filter(state="failed").update(state="waiting", **again)
+
+    def note_answered(self) -> int:
+        tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}
+        return self.update(state="answered", **tried, **FREE)
+
     def idle(self, now: datetime) -> RequestQuerySet:
         """Requests that a worker could take now."""
-        expired = Q(state="leased", leased_until__lte=now)
-        return self.filter(Q(state="waiting", next_try__lte=now) | expired)
+        return self.due(now) | self.expired(now)
 
     def words(self) -> models.QuerySet[Any, dict[str, Any]]:
         """Causes and what providers said, with the number of requests, most frequent first."""
@@ -80,6 +130,19 @@ class RequestQuerySet(models.QuerySet["Any"]):
 
 
 class OutcomeQuerySet(models.QuerySet["Any"]):
+    def of_requests(self, ids: Iterable[int]) -> OutcomeQuerySet:
+        """Outcomes that hang on any of these requests."""
+        return self.filter(calls__request__in=list(ids)).distinct()
+
+    def pending(self) -> OutcomeQuerySet:
+        return self.filter(result="pending")
+
+    def missing_with_calls(self) -> OutcomeQuerySet:
+        """Those that may yet be decided; one without calls could never be asked about."""
+        from judging.models import Call
+
+        return self.filter(Exists(Call.objects.filter(outcome=OuterRef("pk"))), result="missing")
+
     def settled(self) -> OutcomeQuerySet:
         return self.exclude(result="pending")
 
@@ -98,6 +161,9 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
     def for_list(self) -> OutcomeQuerySet:
         """In the order of the items, without texts."""
         return self.select_related("item").order_by("item__position")
+
+    def for_replies(self) -> OutcomeQuerySet:
+        return self.select_related("item", "revision__item__project__task_type")
 
     def of_item(self, item: Item) -> OutcomeQuerySet:
         found = self.filter(item=item).select_related("run__strategy", "run__endpoint", "revision")
@@ -121,3 +187,13 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
     def missing_by_cause(self) -> models.QuerySet[Any, dict[str, Any]]:
         counted = self.filter(result="missing").values("cause").annotate(n=Count("pk"))
         return counted.order_by("-n", "cause")
+
+
+class CallQuerySet(models.QuerySet["Any"]):
+    def for_replies(self) -> CallQuerySet:
+        """With request, reply and readings, in the order of asking."""
+        return (
+            self.select_related("request__reply")
+            .prefetch_related("request__reply__readings")
+            .order_by("pk")
+        )

@@ -74,7 +74,10 @@ def undetected(
 
     An outcome counts only against a current resolution of the revision that it judged. The
     interval knows that items of one cluster are alike. `by` may be empty: one row a run.
-    Raises `UnknownField`.
+
+    Rows that would mix what must not be summed hold error items alone: without ability or
+    category in `by` score-invariant items are left out, whose rate reads the other way, and
+    without category the repeats of other items. Raises `UnknownField`.
     """
     unknown = [name for name in by if name not in FIELDS]
     if unknown:
@@ -84,22 +87,24 @@ def undetected(
     found = []
     for run in runs:
         rows = [_row(run, by, record) for record in _sums(run, by)]
-        found += sorted(rows, key=lambda row: _place(row.group))
+        found += sorted(rows, key=lambda row: place(row.group))
     return found
 
 
 def left_out(run: Run) -> LeftOut:
     """How many outcomes of a run no figure counts, by reason."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LEFT_OUT, {"run": run.pk, "valid": ERROR_ITEM, "invariant": SI_ITEM})
-        settled_counted = cursor.fetchone()[0]
-    pending = run.outcomes.filter(result=Outcome.Result.PENDING).count()
-    return LeftOut(pending, run.outcomes.count() - pending - settled_counted)
+    counted = _records(f"SELECT COUNT(*) AS n {_COUNTED}", run)[0]["n"]
+    pending = run.outcomes.pending().count()
+    return LeftOut(pending, run.outcomes.count() - pending - counted)
 
 
 def missing(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """Missing outcomes by run and cause, most frequent first."""
-    return [{**_run_columns(run), **row} for run in runs for row in run.outcomes.missing_by_cause()]
+    """Missing outcomes that figures count, by run and cause, most frequent first."""
+    statement = f"""
+        SELECT o.cause AS cause, COUNT(*) AS n {_COUNTED} AND o.result = 'missing'
+        GROUP BY o.cause ORDER BY n DESC, cause
+    """
+    return [{**_run_columns(run), **row} for run in runs for row in _records(statement, run)]
 
 
 # What stands behind every headline number: settled outcomes whose item is held for the same
@@ -112,7 +117,6 @@ _COUNTED = f"""
         AND r.value = CASE WHEN o.invariant THEN %(invariant)s ELSE %(valid)s END
     )
 """
-_LEFT_OUT = f"SELECT COUNT(*) {_COUNTED}"
 
 
 def _sums(run: Run, by: Sequence[str]) -> list[dict[str, Any]]:
@@ -122,7 +126,7 @@ def _sums(run: Run, by: Sequence[str]) -> list[dict[str, Any]]:
         SELECT {names}cluster, COUNT(*) AS total,
             SUM(CASE WHEN o.result = 'missing' THEN 0 ELSE 1 END) AS n,
             SUM(CASE WHEN o.result = 'undetected' THEN 1 ELSE 0 END) AS y
-        {_COUNTED} GROUP BY {names}cluster
+        {_COUNTED} {_unmixed(by)} GROUP BY {names}cluster
     """
     group = f"GROUP BY {names.rstrip(', ')}" if by else ""
     statement = f"""
@@ -130,12 +134,23 @@ def _sums(run: Run, by: Sequence[str]) -> list[dict[str, Any]]:
             SUM(n * n) AS nn, SUM(n * y) AS ny, SUM(y * y) AS yy, SUM(total) AS total
         FROM ({inner}) AS clusters {group}
     """
-    values = {"run": run.pk, "valid": ERROR_ITEM, "invariant": SI_ITEM}
+    return [record for record in _records(statement, run) if record["total"]]
+
+
+def _unmixed(by: Sequence[str]) -> str:
+    conditions = []
+    if "category" not in by:
+        conditions.append("AND o.ability <> ''")
+        if "ability" not in by:
+            conditions.append("AND NOT o.invariant")
+    return " ".join(conditions)
+
+
+def _records(statement: str, run: Run) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, {"run": run.pk, "valid": ERROR_ITEM, "invariant": SI_ITEM})
         columns = [column[0] for column in cursor.description]
-        records = [dict(zip(columns, record, strict=True)) for record in cursor.fetchall()]
-    return [record for record in records if record["total"]]
+        return [dict(zip(columns, record, strict=True)) for record in cursor.fetchall()]
 
 
 def _row(run: Run, by: Sequence[str], record: Mapping[str, Any]) -> Undetected:
@@ -157,7 +172,7 @@ def _run_columns(run: Run) -> dict[str, Any]:
     return {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
 
 
-def _place(group: Mapping[str, str]) -> list[int]:
+def place(group: Mapping[str, str]) -> list[int]:
     """Sort key: abilities and categories as the taxonomy has them, unknown ones last."""
     known = taxonomy.load()
     abilities = [ability.slug for ability in known.abilities]

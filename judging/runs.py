@@ -1,25 +1,28 @@
 """What becomes of a run: started, planned, paused, resumed, cancelled, tried again, finished."""
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Count, Max, OuterRef, Q
 from django.utils import timezone
 
 from annotation import writing
 from annotation.models import Event, Membership, Project, Resolution, Revision
 from annotation.querysets import SI_ITEM
 from judging import frames, outcomes, outputs, planning, selecting
-from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
+from judging.models import Budget, Call, Endpoint, Outcome, Reading, Request, Run, StrategyVersion
 from judging.providers import PROVIDERS
+from judging.querysets import RequestQuerySet
 from judging.strategies import Strategy
 
 # Calls are planned in small transactions, so that nobody waits long for the write lock.
-BATCH = 100
+BATCH = 200
 
 
 class Refused(ValueError):
@@ -28,7 +31,11 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of a run's requests and items; `failures` by cause, most frequent first."""
+    """Counts of a run's requests and items.
+
+    `failures` are requests without a usable answer by cause, most frequent first: those that
+    failed, and replies that were cut, refused or unreadable.
+    """
 
     requests: int
     answered: int
@@ -63,9 +70,11 @@ def start(
     """
     asked = strategy.strategy()
     check(asked, endpoint, cap)
+    if Budget.objects.filter(project=project, cap__isnull=False).exists():
+        _check_prices(endpoint)
     seed = secrets.randbits(48) if seed is None else seed
     with writing.transact():
-        Project.objects.select_for_update().only("pk").get(pk=project.pk)
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         rows = chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
         if not rows:
             raise Refused(
@@ -81,19 +90,22 @@ def start(
 def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
     """Make the calls of a new run, batch by batch, as long as `keep_on` says so.
 
-    Stopped half-way, it goes on where it was.
+    Stopped half-way, it goes on where it was. An item that makes no request (a text that cannot
+    be sent, or is not there) is missing with the cause "rejected".
     """
     strategy = run.strategy.strategy()
-    while run.state == Run.State.PLANNING and keep_on():
-        without = run.outcomes.filter(~Exists(Call.objects.filter(outcome=OuterRef("pk"))))
-        batch = list(without.select_related("revision", "item").order_by("pk")[:BATCH])
-        with writing.transact():
-            _plan_batch(run, strategy, batch)
-            if not batch:
-                _leave_planning(run)
-        outcomes.settle([outcome.pk for outcome in batch])
-        run.refresh_from_db(fields=["state"])
-    finish_if_done(run)
+    planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
+    while Run.objects.planning().filter(pk=run.pk).exists() and keep_on():
+        later = run.outcomes.pending().filter(pk__gt=planned).select_related("revision")
+        batch = list(later.order_by("pk")[:BATCH])
+        if not batch:
+            Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
+            break
+        _plan_batch(run, strategy, batch)
+        planned = batch[-1].pk
+    run.refresh_from_db(fields=["state"])
+    if run.state == Run.State.RUNNING:
+        finish_if_done(run)
 
 
 def pause(run: Run, member: Membership | None, *, reason: str = "Paused by hand.") -> None:
@@ -102,6 +114,7 @@ def pause(run: Run, member: Membership | None, *, reason: str = "Paused by hand.
 
 
 def resume(run: Run, member: Membership | None) -> None:
+    """Go on with a paused run."""
     _move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
     finish_if_done(run)
 
@@ -109,31 +122,27 @@ def resume(run: Run, member: Membership | None) -> None:
 def cancel(run: Run, member: Membership | None) -> None:
     """End a run for good; what was answered stays, the rest is never asked."""
     open_states = {Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED}
-    _move(run, open_states, Run.State.CANCELLED, member, finished_at=timezone.now())
+    _move(run, open_states, Run.State.CANCELLED, member)
 
 
 def retry_failed(run: Run, member: Membership | None) -> int:
-    """Ask the run's failed requests again; the number of them."""
-    now = timezone.now()
+    """Ask the run's failed requests again; the number of them.
+
+    Its missing outcomes are decided anew, also those that another run's retry has mended. Other
+    runs that share the requests keep what they found until they are retried themselves.
+    """
+    states = {Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED}
     with writing.transact():
-        if run.state == Run.State.CANCELLED:
-            raise Refused("This run was cancelled. Start a new one; its replies are used again.")
-        failed = list(Request.objects.wanted_by(run).filter(state="failed").values_list("pk"))
-        if not failed:
+        failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
+        ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
+        missing = run.outcomes.missing_with_calls()
+        if not ids and not missing.exists():
             raise Refused("No request of this run failed.")
-        ids = [pk for (pk,) in failed]
+        _move(run, states, Run.State.RUNNING, member, requests=len(ids))
         for part in _parts(ids, 500):
-            Request.objects.filter(pk__in=part, state="failed").update(
-                state="waiting", attempts=0, next_try=now, cause="", message=""
-            )
-            Outcome.objects.filter(calls__request__in=part).update(
-                result="pending", detail="", cause="", values={}
-            )
-        Run.objects.filter(calls__request__in=ids, state=Run.State.FINISHED).update(
-            state=Run.State.RUNNING, finished_at=None
-        )
-        run.move(Run.State.RUNNING)
-        _record("run retried", run, member, requests=len(ids))
+            Request.objects.filter(pk__in=part).ask_again(timezone.now())
+        missing.update(result=Outcome.Result.PENDING, detail="", cause="", values={})
+    finish_if_done(run)
     return len(ids)
 
 
@@ -157,49 +166,69 @@ def open_steps(run: Run, failed: int) -> list[str]:
 
 
 def finish_if_done(run: Run) -> bool:
-    """Mark a running run as finished once no item is pending."""
-    with writing.transact():
-        if run.outcomes.filter(result=Outcome.Result.PENDING).exists():
-            return False
-        now = timezone.now()
-        moved = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).update(
-            state=Run.State.FINISHED, finished_at=now, reason=""
-        )
-        if moved:
-            _record("run finished", run, None)
+    """Mark a running run as finished if no request of it is open; whether none is.
+
+    Outcomes that nobody decided, since a worker was killed between two transactions, are decided
+    here.
+    """
+    if Request.objects.wanted_by(run).still_open().exists():
+        return False
+    pending = list(run.outcomes.pending().values_list("pk", flat=True))
+    for part in _parts(pending, 500):
+        outcomes.settle(part)
+    with suppress(Refused):
+        _move(run, {Run.State.RUNNING}, Run.State.FINISHED, None)
     return True
 
 
 def progress(run: Run) -> Progress:
     """How far a run has come, in requests and in items."""
-    states = Request.objects.wanted_by(run).values("state").annotate(n=Count("pk")).order_by()
-    counts = {row["state"]: row["n"] for row in states}
-    failed = Request.objects.wanted_by(run).filter(state="failed")
-    causes = failed.values("cause").annotate(n=Count("pk")).order_by("-n", "cause")
-    missing = run.outcomes.filter(result="missing").values("cause").annotate(n=Count("pk"))
+    wanted = Request.objects.filter(pk__in=run.calls.values("request"))
+    counted = wanted.values("state").annotate(n=Count("pk")).order_by()
+    counts = {row["state"]: row["n"] for row in counted}
     items = run.outcomes.aggregate(
         items=Count("pk"), settled=Count("pk", filter=~Q(result=Outcome.Result.PENDING))
     )
-    failures = {row["cause"]: row["n"] for row in causes}
-    for row in missing.order_by("-n", "cause"):
-        failures.setdefault(row["cause"], row["n"])
     return Progress(
         requests=sum(counts.values()),
         answered=counts.get("answered", 0),
         failed=counts.get("failed", 0),
         waiting=counts.get("waiting", 0) + counts.get("leased", 0),
-        failures=failures,
+        failures=_failures(run, wanted),
         **items,
     )
 
 
+def _failures(run: Run, wanted: RequestQuerySet) -> dict[str, int]:
+    """Requests that failed, or whose reply says nothing, by cause."""
+    replies = Reading.objects.filter(reply__request__in=wanted, parser=run.parser)
+    useless = [wanted.filter(state="failed"), replies.exclude(cause="")]
+    counts: Counter[str] = Counter()
+    for found in useless:
+        for row in found.values("cause").annotate(n=Count("pk")).order_by():
+            counts[row["cause"]] += row["n"]
+    return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))
+
+
 def check(strategy: Strategy, endpoint: Endpoint, cap: Decimal | None = None) -> None:
     """Raise `Refused` if the endpoint cannot be asked this way, or not within a cap."""
-    offline = PROVIDERS[endpoint.provider].offline
-    if bool(strategy.metric) != offline:
+    provider = PROVIDERS[endpoint.provider]
+    if bool(strategy.metric) != provider.offline:
         wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
         raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
-    if cap is not None and None in (endpoint.price_in, endpoint.price_out):
+    if cap is not None:
+        _check_prices(endpoint)
+    for spec, sources in frames.FRAMES[strategy.frame].items():
+        prompt = frames.render(strategy, dict.fromkeys(sources.values(), ""), spec)
+        try:
+            provider.body(model=endpoint.model, parameters=endpoint.parameters, prompt=prompt)
+        except ValueError as error:
+            raise Refused(f"{endpoint.name} cannot be asked: {error}") from error
+
+
+def _check_prices(endpoint: Endpoint) -> None:
+    prices = endpoint.prices()
+    if None in (prices.per_million_in, prices.per_million_out):
         raise Refused(
             f"A cap needs prices, and those of {endpoint.name} are unknown."
             " Enter them (0 for a free evaluator) or leave the cap out."
@@ -296,33 +325,62 @@ def _place_in_tables(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _plan_batch(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
-    wanted = [
-        (outcome, spec, _digest(run, outcome, spec, strategy))
-        for outcome in batch
-        for spec in frames.calls(strategy.frame)
-    ]
-    Request.objects.bulk_create(
-        (
-            Request(digest=digest, endpoint_id=run.endpoint_id, place=_place(run.seed, digest))
-            for _, _, digest in wanted
-        ),
-        ignore_conflicts=True,
-    )
-    digests = {digest for _, _, digest in wanted}
-    known = dict(Request.objects.filter(digest__in=digests).values_list("digest", "pk"))
-    Call.objects.bulk_create(
-        (
+    wanted: list[tuple[Outcome, frames.CallSpec, str]] = []
+    for outcome in batch:
+        try:
+            wanted += _wanted(run, strategy, outcome)
+        except ValueError as error:
+            outcome.reject(str(error))
+    with writing.transact():
+        known = _requests(run, {digest for _, _, digest in wanted})
+        Call.objects.bulk_create(
             Call(
                 run=run,
                 outcome=outcome,
                 role=spec.role,
                 order=spec.order,
-                request_id=known[digest],
+                request_id=known[digest][0],
             )
             for outcome, spec, digest in wanted
+        )
+        answered = [pk for pk, state in known.values() if state == "answered"]
+        if answered and not PROVIDERS[run.pinned["provider"]].offline:
+            outcomes.note_first_replies(answered, timezone.now())
+    outcomes.settle(
+        Outcome.objects.of_requests(answered).filter(run=run).values_list("pk", flat=True)
+    )
+
+
+def _wanted(
+    run: Run, strategy: Strategy, outcome: Outcome
+) -> list[tuple[Outcome, frames.CallSpec, str]]:
+    texts = outcome.revision.texts
+    return [
+        (outcome, spec, digest_of(run, body_of(run, texts, spec, strategy)))
+        for spec in frames.calls(strategy.frame)
+    ]
+
+
+def _requests(run: Run, digests: set[str]) -> dict[str, tuple[int, str]]:
+    """Id and state of the request of each digest; what was not there is made.
+
+    In one order, so that two runs that want the same requests do not wait for each other. One
+    that failed for an earlier run gets another chance.
+    """
+    Request.objects.bulk_create(
+        (
+            Request(
+                digest=digest,
+                endpoint_id=run.endpoint_id,
+                place=planning.place(run.seed, digest),
+            )
+            for digest in sorted(digests)
         ),
         ignore_conflicts=True,
     )
+    found = Request.objects.filter(digest__in=digests)
+    found.ask_again(timezone.now())
+    return {digest: (pk, state) for digest, pk, state in found.values_list("digest", "pk", "state")}
 
 
 def body_of(run: Run, texts: dict[str, str], spec: frames.CallSpec, strategy: Strategy) -> bytes:
@@ -347,28 +405,24 @@ def digest_of(run: Run, body: bytes, sample: int = 0) -> str:
     )
 
 
-def _digest(run: Run, outcome: Outcome, spec: frames.CallSpec, strategy: Strategy) -> str:
-    return digest_of(run, body_of(run, outcome.revision.texts, spec, strategy))
-
-
-def _place(seed: int, digest: str) -> int:
-    """A random place in the order of asking, the same for a seed and a request."""
-    return planning.place(seed, digest)
-
-
-def _leave_planning(run: Run) -> None:
-    Run.objects.filter(pk=run.pk, state=Run.State.PLANNING).update(state=Run.State.RUNNING)
-
-
 def _move(
-    run: Run, allowed: Collection[str], state: str, member: Membership | None, **values: Any
+    run: Run,
+    allowed: Collection[str],
+    state: str,
+    member: Membership | None,
+    *,
+    reason: str = "",
+    **data: Any,
 ) -> None:
+    """Move a run on, unless somebody else moved it out of the allowed states meanwhile."""
+    ended = state in {Run.State.FINISHED, Run.State.CANCELLED}
+    values = {"state": state, "reason": reason, "finished_at": timezone.now() if ended else None}
     with writing.transact():
-        run.refresh_from_db(fields=["state"])
-        if run.state not in allowed:
+        moved = Run.objects.filter(pk=run.pk, state__in=allowed).update(**values)
+        run.refresh_from_db(fields=list(values))
+        if not moved:
             raise Refused(f"Run {run.number} is {run.state}, so it cannot become {state}.")
-        run.move(state, **values)
-        _record(f"run {state}", run, member, reason=run.reason)
+        _record(f"run {state}", run, member, reason=reason, **data)
 
 
 def _record(kind: str, run: Run, member: Membership | None, **data: Any) -> None:

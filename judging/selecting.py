@@ -17,13 +17,10 @@ def strategy_version(slug: str) -> StrategyVersion:
     definition = strategies.load_all()[slug].definition
     digest = strategies.digest(definition)
     with writing.transact():
-        known = StrategyVersion.objects.filter(slug=slug)
-        version = known.filter(digest=digest).first()
-        if version is None:
-            number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
-            version = StrategyVersion.objects.create(
-                slug=slug, number=number, digest=digest, definition=definition
-            )
+        last = StrategyVersion.objects.filter(slug=slug).aggregate(last=Max("number"))["last"] or 0
+        version, _ = StrategyVersion.objects.get_or_create(
+            slug=slug, digest=digest, defaults={"number": last + 1, "definition": definition}
+        )
     return version
 
 

@@ -1,3 +1,4 @@
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -5,6 +6,8 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from judging.providers import PROVIDERS
+from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet
 from judging.strategies import Strategy, from_definition
 
@@ -64,6 +67,21 @@ class Endpoint(models.Model):
             raise ValidationError({"address": "Give the base URL of the evaluator."})
         if not isinstance(self.parameters, dict):
             raise ValidationError({"parameters": "Give a JSON object, for example {}."})
+        if self.pk and self.has_moved():
+            raise ValidationError(
+                "Runs rest on this endpoint's provider and address. Make a new endpoint."
+            )
+
+    def has_moved(self) -> bool:
+        """Whether provider or address differ from what runs of this endpoint pin."""
+        was = {"pinned__provider": self.provider, "pinned__address": self.address}
+        return self.runs.exclude(**was).exists()
+
+    def prices(self) -> Prices:
+        """What a million tokens cost; nothing where no network is needed."""
+        if PROVIDERS[self.provider].offline:
+            return Prices(Decimal(0), Decimal(0))
+        return Prices(self.price_in, self.price_out)
 
     def pinned(self) -> dict[str, Any]:
         """What a run keeps of the endpoint: all that shapes a request, and no key."""

@@ -1,10 +1,8 @@
-from datetime import datetime
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from judging.querysets import OutcomeQuerySet, RunQuerySet
+from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
 
 
 class Budget(models.Model):
@@ -67,10 +65,6 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"{self.project.slug} run {self.number}"
 
-    def move(self, state: str, *, reason: str = "", finished_at: datetime | None = None) -> None:
-        self.state, self.reason, self.finished_at = state, reason, finished_at
-        self.save(update_fields=["state", "reason", "finished_at"])
-
 
 class Outcome(models.Model):
     """What a run says of one item. Made pending with the run, it pins the item's revision.
@@ -116,6 +110,12 @@ class Outcome(models.Model):
     def __str__(self) -> str:
         return f"{self.item} in {self.run}: {self.result}"
 
+    def reject(self, reason: str) -> None:
+        """The item makes no request, so nobody can be asked about it."""
+        self.result, self.cause = self.Result.MISSING, "rejected"
+        self.values = {"reason": reason}
+        self.save(update_fields=["result", "cause", "values"])
+
 
 class Call(models.Model):
     """What a run wants of one item; it points at the request that answers it."""
@@ -128,6 +128,8 @@ class Call(models.Model):
     axis = models.CharField(max_length=40, blank=True)
     sample = models.PositiveSmallIntegerField(default=0)
     request = models.ForeignKey("Request", models.PROTECT, related_name="calls")
+
+    objects = CallQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -1,0 +1,112 @@
+"""The cost cap (design 3.11): reserved before a request is asked, settled when it has ended.
+
+A reserved amount stands on the request, and what stands on run and project is their sum, so
+whatever happens to a worker, giving a request back gives back exactly what was reserved for it.
+Every function belongs inside the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from typing import Any
+
+from django.db.models import F, Q
+from django.db.models.functions import Round
+
+from judging.models import Budget, Endpoint, Request, Run
+from judging.providers.prices import estimate
+
+ZERO = Decimal(0)
+PLACES = 6
+_SMALLEST = Decimal(1).scaleb(-PLACES)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """How many of the requests could be paid for, the first `count` of them.
+
+    `stuck` says why not even one could, in words for whoever started the run; it is "" while
+    calls in flight may still turn out cheaper than what is reserved for them.
+    """
+
+    count: int
+    stuck: str = ""
+
+
+def foreseen(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
+    """What a request is taken to cost, rounded up to what a column holds; None if unknown."""
+    price = estimate(endpoint.prices(), body, run.pinned["parameters"])
+    return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
+
+
+def is_capped(run: Run) -> bool:
+    budget = Budget.objects.filter(project_id=run.project_id, cap__isnull=False)
+    return run.cap is not None or budget.exists()
+
+
+def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reserved:
+    """Reserve as many of the prices, from the first on, as run and project can pay.
+
+    The updates themselves refuse to pass a cap, so two workers cannot both take what is left.
+    """
+    if None in prices and is_capped(run):
+        name = run.endpoint.name
+        return Reserved(0, f"A cap cannot be kept: the prices of {name} are unknown. Enter them.")
+    known = [price or ZERO for price in prices]
+    while known:
+        total = sum(known, ZERO)
+        if not total or _reserve(run, total):
+            return Reserved(len(known))
+        known = known[: len(known) // 2]
+    return Reserved(0, _why_stuck(run, prices[0] or ZERO))
+
+
+def settle(requests: Iterable[Request], paid: Iterable[tuple[int, Decimal]]) -> None:
+    """Free what is reserved for the requests, and book what was paid, as (run id, amount)."""
+    freed: dict[int, Decimal] = defaultdict(Decimal)
+    spent: dict[int, Decimal] = defaultdict(Decimal)
+    for request in requests:
+        if request.leased_for_id and request.reserved:
+            freed[request.leased_for_id] += request.reserved
+    for run_id, amount in paid:
+        spent[run_id] += amount
+    for run_id in sorted(freed.keys() | spent.keys()):
+        if freed[run_id] or spent[run_id]:
+            _book(run_id, freed[run_id], spent[run_id])
+
+
+def _book(run_id: int, freed: Decimal, spent: Decimal) -> None:
+    change = {"reserved": _sum(F("reserved") - freed), "spent": _sum(F("spent") + spent)}
+    Run.objects.filter(pk=run_id).update(**change)
+    Budget.objects.filter(project__runs=run_id).update(**change)
+
+
+def _reserve(run: Run, total: Decimal) -> bool:
+    """True if run and project could reserve the total; else nothing is reserved."""
+    fits = Q(cap__isnull=True) | Q(cap__gte=_sum(F("spent") + F("reserved") + total))
+    more = {"reserved": _sum(F("reserved") + total)}
+    if not Run.objects.filter(fits, pk=run.pk).update(**more):
+        return False
+    budget = Budget.objects.filter(project_id=run.project_id)
+    if budget.filter(fits).update(**more) or not budget.exists():
+        return True
+    Run.objects.filter(pk=run.pk).update(reserved=_sum(F("reserved") - total))
+    return False
+
+
+def _why_stuck(run: Run, price: Decimal) -> str:
+    held = Run.objects.get(pk=run.pk)
+    budget = Budget.objects.filter(project_id=run.project_id).first()
+    if held.cap is not None and held.cap < held.spent + price:
+        return f"The next call would pass the run's cost cap of {held.cap:f}. Raise it to go on."
+    if budget and budget.cap is not None and budget.cap < budget.spent + price:
+        return (
+            f"The next call would pass the project's budget of {budget.cap:f}. Raise it to go on."
+        )
+    return ""
+
+
+def _sum(expression: Any) -> Round:
+    """SQLite counts in binary fractions: unrounded, what was freed leaves a rest, or a debt."""
+    return Round(expression, precision=PLACES)

@@ -1,0 +1,113 @@
+"""What came of requests that were asked: replies on record, failures counted, money settled."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from annotation import writing
+from judging import outcomes, spending
+from judging.leasing import Leased, storable
+from judging.models import Endpoint, Outcome, Reply, Request
+from judging.providers import PROVIDERS, Answer
+from judging.providers.errors import EvaluatorError, Halting
+from judging.providers.prices import cost
+from judging.providers.retries import next_try
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one leased request: an answer, an error, or neither (it was not asked)."""
+
+    leased: Leased
+    answer: Answer | None = None
+    error: EvaluatorError | None = None
+
+
+def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
+    """Put what came of requests on record in one transaction, then decide what now can be.
+
+    Storing the same results twice changes nothing, so it is safe to try again after a connection
+    broke. A lease may have run out meanwhile: an answer then counts all the same unless another
+    worker's came first, a failure is the business of whoever has the request now.
+    """
+    now = timezone.now()
+    ids = [result.leased.request_id for result in results]
+    with writing.transact():
+        unanswered = Request.objects.filter(pk__in=ids).exclude(state="answered")
+        rows = {row.pk: row for row in unanswered.order_by("pk").select_for_update(no_key=True)}
+        kept = [result for result in results if _counts(result, rows, holder)]
+        replies = [_reply(endpoint, one.leased, one.answer) for one in kept if one.answer]
+        _settle_money(rows, kept, replies)
+        _store_replies(endpoint, replies, now)
+        _store_failures([one for one in kept if not one.answer], now)
+    outcomes.settle(Outcome.objects.of_requests(ids).values_list("pk", flat=True))
+
+
+def _counts(result: Result, rows: Mapping[int, Request], holder: str) -> bool:
+    row = rows.get(result.leased.request_id)
+    if row is None:
+        return False
+    return bool(result.answer) or (row.state == "leased" and row.leased_by == holder)
+
+
+def _settle_money(
+    rows: Mapping[int, Request], kept: Sequence[Result], replies: Sequence[Reply]
+) -> None:
+    """What was reserved becomes what was spent; an unknown cost counts as what was reserved."""
+    run_of = {result.leased.request_id: result.leased.run_id for result in kept}
+    paid = [
+        (run_of[pk], rows[pk].reserved if price is None else price)
+        for pk, price in ((reply.request_id, reply.cost) for reply in replies)
+    ]
+    spending.settle((rows[pk] for pk in run_of), paid)
+
+
+def _store_replies(endpoint: Endpoint, replies: Sequence[Reply], now: datetime) -> None:
+    if not replies:
+        return
+    Reply.objects.bulk_create(replies)
+    ids = [reply.request_id for reply in replies]
+    Request.objects.filter(pk__in=ids).note_answered()
+    if not PROVIDERS[endpoint.provider].offline:
+        outcomes.note_first_replies(ids, now)
+
+
+def _reply(endpoint: Endpoint, leased: Leased, answer: Answer) -> Reply:
+    return Reply(
+        request_id=leased.request_id,
+        text=storable(answer.text),
+        finish=answer.finish,
+        model=storable(answer.model)[:200],
+        tokens_in=_countable(answer.tokens_in),
+        tokens_out=_countable(answer.tokens_out),
+        cost=cost(endpoint.prices(), answer.tokens_in, answer.tokens_out),
+        asked_at=answer.started,
+        seconds=answer.seconds,
+    )
+
+
+def _countable(tokens: int | None) -> int | None:
+    """A number that a column holds; a provider that reports more does not count tokens."""
+    return tokens if tokens is None or tokens < 2**31 else None
+
+
+def _store_failures(failures: Sequence[Result], now: datetime) -> None:
+    """The requests wait again, those with an error for their next try, or have failed for good."""
+    ids = [failure.leased.request_id for failure in failures]
+    Request.objects.filter(pk__in=ids).give_back()
+    for failure in failures:
+        if failure.error is not None and not isinstance(failure.error, Halting):
+            _count_try(failure.leased, failure.error, now)
+
+
+def _count_try(leased: Leased, error: EvaluatorError, now: datetime) -> None:
+    wait = next_try(leased.attempts + 1, error, random.Random())
+    tried = {"attempts": leased.attempts + 1, "message": storable(str(error))}
+    request = Request.objects.filter(pk=leased.request_id)
+    if wait is None:
+        request.update(**tried, state="failed", cause=error.cause)
+    else:
+        request.update(**tried, next_try=now + timedelta(seconds=wait))

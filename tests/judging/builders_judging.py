@@ -1,0 +1,118 @@
+"""Rows of the evaluator half for tests: plain functions with sensible defaults."""
+
+import time
+from collections.abc import Iterable
+from itertools import count
+from typing import Any
+
+from annotation.models import Item, Project, Resolution, Revision, texts_digest
+from judging import asking, runs, selecting
+from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from tests.services.scripted_evaluator import ScriptedEvaluator
+
+# One call an item, and two, of which the gold one is shared by items with the same gold answer.
+ONE_CALL, TWO_CALLS = "reference", "vanilla-score"
+
+_numbers = count(1)
+
+
+def make_items(project: Project, number: int, value: str = "valid", **values: Any) -> list[Item]:
+    """Items of different texts, each a cluster of its own, resolved as `value`."""
+    first = project.items.count() + 1
+    items = Item.objects.bulk_create(
+        Item(
+            **{
+                "project": project,
+                "key": f"item-{position}",
+                "position": position,
+                "category": "number-errors",
+                "ability": "factual",
+                "source_ability": "factual",
+                "cluster": f"cluster-{position}",
+                **values,
+            }
+        )
+        for position in range(first, first + number)
+    )
+    revisions = Revision.objects.bulk_create(_revision(item) for item in items)
+    Resolution.objects.bulk_create(
+        Resolution(item=one.item, revision=one, value=value, rule="test", source="imported")
+        for one in revisions
+    )
+    return items
+
+
+def _revision(item: Item) -> Revision:
+    texts = {
+        "prompt": f"How many legs have {item.position} spiders?",
+        "gold": f"{item.position} spiders have {8 * item.position} legs.",
+        "perturbed": f"{item.position} spiders have {6 * item.position} legs.",
+    }
+    return Revision(item=item, number=1, texts=texts, digest=texts_digest(texts))
+
+
+def make_endpoint(evaluator: ScriptedEvaluator | str, script: str = "", **values: Any) -> Endpoint:
+    """An endpoint of a scripted evaluator (or at an address); `script` as its model's name."""
+    address = evaluator if isinstance(evaluator, str) else evaluator.address
+    number = next(_numbers)
+    defaults = {"name": f"evaluator-{number}", "model": f"m{number}", "in_flight": 8, "timeout": 10}
+    if script:
+        defaults["model"] = f"m{number}+{script}"
+    return Endpoint.objects.create(
+        provider="openai_compatible", address=address, **{**defaults, **values}
+    )
+
+
+def make_baseline() -> Endpoint:
+    found = selecting.endpoints().named(selecting.BASELINE)
+    assert found is not None
+    return found
+
+
+def make_strategy(slug: str = ONE_CALL) -> StrategyVersion:
+    return selecting.strategy_version(slug)
+
+
+def make_run(
+    project: Project, endpoint: Endpoint | None = None, strategy: str = "", **values: Any
+) -> Run:
+    """A run that was just started; of a baseline if no endpoint is given."""
+    strategy = strategy or ("rouge-l" if endpoint is None else ONE_CALL)
+    return runs.start(
+        project,
+        strategy=make_strategy(strategy),
+        endpoint=endpoint or make_baseline(),
+        **{"seed": 1, **values},
+    )
+
+
+def make_judged(project: Project, said: Iterable[tuple[Item, str]], **values: Any) -> Run:
+    """A finished run that nobody asked: (item, result) pairs, a missing one being truncated."""
+    run = make_run(project, **values)
+    for item, result in said:
+        cause = "truncated" if result == "missing" else ""
+        run.outcomes.filter(item=item).update(result=result, cause=cause)
+    Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
+    run.refresh_from_db()
+    return run
+
+
+def work(run: Run, seconds: float = 20) -> Run:
+    """Work on a run as a worker does until it ends or stops; fails the test if it does neither."""
+    ends = time.monotonic() + seconds
+    while True:
+        asking.work(run.endpoint_id, seconds=ends - time.monotonic())
+        run.refresh_from_db()
+        if run.state not in {Run.State.PLANNING, Run.State.RUNNING}:
+            return run
+        assert time.monotonic() < ends, f"run {run.number} is still {run.state}"
+        time.sleep(0.05)
+
+
+def results(run: Run) -> dict[str, int]:
+    """How many outcomes of a run have each result, a missing one by its cause."""
+    found: dict[str, int] = {}
+    for outcome in Outcome.objects.filter(run=run):
+        name = outcome.cause or outcome.result
+        found[name] = found.get(name, 0) + 1
+    return found

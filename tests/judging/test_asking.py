@@ -1,0 +1,350 @@
+"""A real worker's slice against a scripted evaluator: what is asked, and what becomes of faults."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+
+from annotation.models import Item
+from judging import asking, runs
+from judging.models import Outcome, Reply, Request, Run
+from tests.builders import make_project
+from tests.judging.builders_judging import (
+    TWO_CALLS,
+    make_endpoint,
+    make_items,
+    make_run,
+    results,
+    work,
+)
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
+from tests.services.scripted_judge import Judge
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def fault(evaluator: ScriptedEvaluator, name: str, when: str = "", **values: object) -> None:
+    evaluator.script = Script(faults={name: when}, **values)
+
+
+def last_try(run: Run) -> None:
+    """Plan a run and let each of its requests have one attempt left."""
+    runs.plan(run)
+    Request.objects.update(attempts=5)
+
+
+def meanwhile(action: Callable[[], object], when: Callable[[], bool]) -> threading.Thread:
+    """Do something in a thread as soon as a condition holds; the thread closes its connection."""
+
+    def wait() -> None:
+        ends = time.monotonic() + 20
+        while not when() and time.monotonic() < ends:
+            time.sleep(0.01)
+        action()
+        connection.close()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+@pytest.mark.databases
+def test_every_call_is_asked_once_and_every_item_decided(evaluator: ScriptedEvaluator) -> None:
+    evaluator.script = Script(judge=Judge(sees=1.0))
+    project = make_project()
+    make_items(project, 30)
+    run = work(make_run(project, make_endpoint(evaluator), TWO_CALLS))
+    assert run.state == Run.State.FINISHED
+    assert run.finished_at is not None
+    assert results(run) == {"undetected": 30}
+    assert len({entry["digest"] for entry in evaluator.log}) == len(evaluator.log) == 60
+    assert set(Request.objects.values_list("state", "attempts")) == {("answered", 1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("truncated", "truncated"),
+        ("refused", "refused"),
+        ("filtered", "filtered"),
+        ("filtered_prompt", "filtered"),
+        ("rejected", "rejected"),
+        ("rate_limited", "rate-limited"),
+        ("server_error", "unavailable"),
+        ("broken_json", "unavailable"),
+        ("cut", "unavailable"),
+        ("hang", "timed_out"),
+    ],
+)
+def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
+    evaluator: ScriptedEvaluator, name: str, cause: str
+) -> None:
+    fault(evaluator, name)
+    project = make_project()
+    make_items(project, 3)
+    run = make_run(project, make_endpoint(evaluator, timeout=1))
+    last_try(run)
+    assert work(run).state == Run.State.FINISHED
+    assert results(run) == {cause: 3}
+    assert runs.progress(run).failures == {cause: 3}
+    assert len(evaluator.log) == 3
+
+
+def test_a_failed_request_keeps_the_provider_s_words(evaluator: ScriptedEvaluator) -> None:
+    fault(evaluator, "rejected")
+    project = make_project()
+    make_items(project, 1)
+    work(make_run(project, make_endpoint(evaluator)))
+    assert "this cannot be asked" in Request.objects.get().message
+
+
+@pytest.mark.parametrize("name", ["rate_limited", "server_error", "broken_json", "cut"])
+def test_a_passing_failure_is_tried_again(evaluator: ScriptedEvaluator, name: str) -> None:
+    fault(evaluator, name, "first:1", judge=Judge(sees=1.0))
+    project = make_project()
+    make_items(project, 3)
+    run = work(make_run(project, make_endpoint(evaluator)))
+    assert results(run) == {"detected": 3}
+    assert set(Request.objects.values_list("attempts", flat=True)) == {2}
+
+
+def test_the_wait_that_a_provider_asks_for_is_kept(evaluator: ScriptedEvaluator) -> None:
+    fault(evaluator, "rate_limited", "first:1", retry_after=1.5)
+    project = make_project()
+    make_items(project, 1)
+    work(make_run(project, make_endpoint(evaluator)))
+    first, second = (entry["received"] for entry in evaluator.log)
+    assert second - first >= 1.5
+
+
+def test_a_pause_that_a_provider_asks_for_does_not_hold_the_worker(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    fault(evaluator, "rate_limited", retry_after=3600)
+    project = make_project()
+    make_items(project, 9)
+    run = make_run(project, make_endpoint(evaluator, in_flight=2))
+    begun = time.monotonic()
+    asking.work(run.endpoint_id, seconds=1)
+    assert time.monotonic() - begun < 8
+    assert len(evaluator.log) <= 2
+    assert not Request.objects.filter(state="leased").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("unauthorised", "this key is wrong"), ("quota", "the quota is used up")]
+)
+def test_what_a_person_must_mend_pauses_in_the_provider_s_words(
+    evaluator: ScriptedEvaluator, name: str, words: str
+) -> None:
+    fault(evaluator, name)
+    project = make_project()
+    make_items(project, 40)
+    run = work(make_run(project, make_endpoint(evaluator, in_flight=2)))
+    assert run.state == Run.State.PAUSED
+    assert words in run.reason
+    # Nothing is used up: all requests wait as if they had not been tried.
+    assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
+    assert len(evaluator.log) <= 4
+    fault(evaluator, name, "0")
+    runs.resume(run, None)
+    assert work(run).state == Run.State.FINISHED
+
+
+def test_a_key_that_is_not_set_pauses_with_the_remedy(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project()
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(evaluator, key_variable="OUR_API_KEY"))
+    assert work(run).state == Run.State.PAUSED
+    assert run.reason.startswith("OUR_API_KEY is not set: set it in the environment")
+    assert evaluator.log == []
+    monkeypatch.setenv("OUR_API_KEY", "secret-secret")
+    runs.resume(run, None)
+    assert work(run).state == Run.State.FINISHED
+
+
+def test_an_address_that_was_changed_gets_neither_requests_nor_keys(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    project = make_project()
+    make_items(project, 2)
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    run = make_run(project, endpoint)
+    type(endpoint).objects.update(address=evaluator.address)
+    assert work(run).state == Run.State.PAUSED
+    assert f"The address of {endpoint.name} was changed" in run.reason
+    assert evaluator.log == []
+
+
+def test_failed_requests_are_asked_again_and_no_other(evaluator: ScriptedEvaluator) -> None:
+    fault(evaluator, "rejected", "0.5")
+    project = make_project()
+    make_items(project, 20)
+    run = work(make_run(project, make_endpoint(evaluator)))
+    failed = results(run)["rejected"]
+    assert 0 < failed < 20
+    evaluator.script, asked = Script(), len(evaluator.log)
+    assert runs.retry_failed(run, None) == failed
+    assert run.state == Run.State.RUNNING
+    assert "rejected" not in results(work(run))
+    assert len(evaluator.log) - asked == failed
+
+
+def test_a_pause_stops_new_calls_and_resuming_goes_on(evaluator: ScriptedEvaluator) -> None:
+    evaluator.script = Script(latency=0.2)
+    project = make_project()
+    make_items(project, 60)
+    run = make_run(project, make_endpoint(evaluator, in_flight=4))
+    pause = meanwhile(
+        lambda: runs.pause(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) >= 4
+    )
+    work(run)
+    pause.join()
+    assert run.state == Run.State.PAUSED
+    assert len(evaluator.log) < 40
+    # Calls in flight ended and were kept.
+    assert Reply.objects.count() == len(evaluator.log)
+    evaluator.script = Script()
+    runs.resume(run, None)
+    assert work(run).state == Run.State.FINISHED
+    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 60}
+
+
+def test_a_cancelled_run_is_never_asked_further(evaluator: ScriptedEvaluator) -> None:
+    evaluator.script = Script(latency=0.2)
+    project = make_project()
+    make_items(project, 60)
+    run = make_run(project, make_endpoint(evaluator, in_flight=4))
+    cancel = meanwhile(
+        lambda: runs.cancel(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) >= 4
+    )
+    assert work(run).state == Run.State.CANCELLED
+    cancel.join()
+    asked = len(evaluator.log)
+    assert asked < 40
+    asking.work(run.endpoint_id, seconds=1)
+    assert len(evaluator.log) == asked
+    assert set(results(run)) > {"pending"}
+
+
+def test_an_item_that_cannot_be_sent_is_missing_and_the_others_go_on(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    project = make_project()
+    broken, *_ = make_items(project, 3)
+    texts = broken.revision().texts
+    texts.pop("gold")
+    broken.revisions.update(texts=texts)
+    run = work(make_run(project, make_endpoint(evaluator)))
+    assert run.state == Run.State.FINISHED
+    assert run.outcomes.get(item=broken).cause == "rejected"
+    assert len(evaluator.log) == 2
+
+
+def test_a_mistake_of_ours_in_one_call_costs_no_other_reply(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from judging.providers import openai_compatible
+
+    ask, calls = openai_compatible.ask, iter(range(100))
+
+    async def fragile(*parts: object) -> object:
+        if next(calls) == 1:
+            raise ZeroDivisionError
+        return await ask(*parts)
+
+    monkeypatch.setattr(openai_compatible, "ask", fragile)
+    project = make_project()
+    make_items(project, 10)
+    run = work(make_run(project, make_endpoint(evaluator)))
+    assert results(run)["unavailable"] == 1
+    assert Reply.objects.count() == 9
+
+
+@pytest.mark.databases
+def test_characters_that_no_database_takes_do_not_lose_a_reply(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Judge, "answer", lambda judge, prompt: '{"score": 5}\0\ud800')
+    project = make_project()
+    make_items(project, 1)
+    work(make_run(project, make_endpoint(evaluator)))
+    assert Reply.objects.get().text == '{"score": 5}\N{REPLACEMENT CHARACTER}?'
+
+
+def test_a_worker_that_is_told_to_stop_gives_back_what_it_has_not_asked(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault(evaluator, "hang")
+    monkeypatch.setattr(asking, "LAST_CALLS", 0.5)
+    project = make_project()
+    make_items(project, 40)
+    run = make_run(project, make_endpoint(evaluator, in_flight=4, timeout=60))
+    stop = meanwhile(asking.STOP.set, lambda: len(evaluator.log) >= 4)
+    begun = time.monotonic()
+    asking.work(run.endpoint_id)
+    stop.join()
+    assert time.monotonic() - begun < 8
+    assert set(Request.objects.values_list("state", flat=True)) == {"waiting"}
+    assert len(evaluator.log) == 4
+
+
+@pytest.mark.postgresql
+def test_a_database_connection_that_is_cut_loses_nothing(evaluator: ScriptedEvaluator) -> None:
+    evaluator.script = Script(latency=0.1)
+    project = make_project()
+    make_items(project, 200)
+    run = make_run(project, make_endpoint(evaluator, in_flight=16))
+
+    def cut() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    cutter = meanwhile(cut, lambda: len(evaluator.log) >= 60)
+    asking.work(run.endpoint_id)
+    cutter.join()
+    assert work(run).state == Run.State.FINISHED
+    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 200}
+
+
+def test_an_evaluator_s_reply_marks_the_item_and_a_baseline_s_does_not(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    project = make_project()
+    make_items(project, 3)
+    work(make_run(project))
+    assert not Item.objects.exclude(first_reply_at=None).exists()
+    run = work(make_run(project, make_endpoint(evaluator), limit=2))
+    seen = set(run.outcomes.values_list("item", flat=True))
+    assert set(Item.objects.exclude(first_reply_at=None).values_list("pk", flat=True)) == seen
+
+
+def test_a_stored_reply_marks_the_item_of_another_project_too(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    endpoint, projects = make_endpoint(evaluator), [make_project(), make_project()]
+    for project in projects:
+        make_items(project, 1)
+    for project in projects:
+        work(make_run(project, endpoint))
+    assert len(evaluator.log) == 1
+    assert not Item.objects.filter(first_reply_at=None).exists()
+
+
+def test_a_settled_outcome_holds_what_each_call_said(evaluator: ScriptedEvaluator) -> None:
+    evaluator.script = Script(judge=Judge(sees=1.0))
+    project = make_project()
+    make_items(project, 1)
+    work(make_run(project, make_endpoint(evaluator), "pairwise-verdict"))
+    outcome = Outcome.objects.get()
+    # The judge knows of no wrong text, so that both are good in both orders.
+    assert (outcome.result, outcome.detail) == ("undetected", "both_good")
+    assert outcome.values == {"gold_first": "both_good", "perturbed_first": "both_good"}

@@ -157,7 +157,8 @@ def correct(
             raise Stale(
                 "This item went to somebody else meanwhile. Your text is still here: copy it."
             )
-        corrected = {**slot.item.revision(revision).texts, **texts}
+        shown = slot.item.revision(revision).texts
+        corrected = {**shown, **_broken_as(shown, texts)}
         if corrected == slot.item.revision().texts:
             return _offer(member, slot)
         _check_fresh(slot.item, revision)
@@ -289,6 +290,17 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
         raise Refused(f"Only the {task.correctable} text can be corrected.")
     if not texts[task.correctable].strip():
         raise Refused("The corrected text is empty. Write the whole text, or label the item.")
+
+
+def _broken_as(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts with the line breaks of the shown ones: a page hands all of them back as LF, and
+    a diff would take every line of a text with CR LF for changed."""
+    return {
+        name: text.replace("\n", "\r\n")
+        if "\r" not in text and 0 < shown.get(name, "").count("\n") == shown[name].count("\r\n")
+        else text
+        for name, text in texts.items()
+    }
 
 
 def _revise(

@@ -299,6 +299,13 @@ def test_unchanged_texts_make_no_revision() -> None:
     assert correct(member, offer, offer.revision.texts["perturbed"]).revision == offer.revision
 
 
+def test_a_correction_keeps_the_line_breaks_that_a_page_cannot_hand_back() -> None:
+    member = make_member(make_project())
+    make_item(member.project, texts={"prompt": "?", "gold": "A\r\nb", "perturbed": "A\r\nc"})
+    offer = correct(member, take(member), text="A\nd")
+    assert offer.revision.texts["perturbed"] == "A\r\nd"
+
+
 def test_who_lost_the_place_cannot_correct() -> None:
     ana, _, hers, _ = lose_slot()
     with pytest.raises(Stale, match="somebody else"):

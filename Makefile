@@ -39,8 +39,7 @@ help:
 setup: $(VENV)/runtime.stamp
 
 demo: $(VENV)/runtime.stamp
-	@$(MANAGE) demo $(if $(DATA),--data "$(DATA)")
-	@exec $(MANAGE) serve --host $(HOST) --port $(PORT)
+	@exec $(MANAGE) demo $(if $(DATA),--data "$(DATA)") --serve --host $(HOST) --port $(PORT)
 
 serve: $(VENV)/runtime.stamp
 	@exec $(MANAGE) serve --host $(HOST) --port $(PORT)

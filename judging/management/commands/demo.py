@@ -23,6 +23,9 @@ class Command(BaseCommand):
             metavar="PATH",
             help=f"study 000's archive, as project {ARCHIVE!r}, instead of the example items",
         )
+        parser.add_argument("--serve", action="store_true", help="then serve, in this process")
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *args: Any, data: Path | None, **options: Any) -> None:
         if settings.SITE_URL:
@@ -34,6 +37,8 @@ class Command(BaseCommand):
         words = demo.passwords(settings.VAR_DIR / "demo-passwords")
         opens = demo.seat(project, words)
         self._tell_people(project, {name: words[name] for name in words if opens[name]})
+        if options["serve"]:
+            call_command("serve", host=options["host"], port=options["port"])
 
     def _project(self, data: Path | None) -> Project:
         slug = ARCHIVE if data else "demo"

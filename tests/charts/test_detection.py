@@ -10,8 +10,7 @@ LATER = Point("1 · vanilla", "Score-invariant", 0.1, 0.0, 0.2, 20)
 
 
 def values(spec: dict) -> list[dict]:
-    rows = spec["data"]["values"]
-    return rows
+    return spec["data"]["values"]
 
 
 def layers(spec: dict) -> tuple[dict, dict]:

@@ -43,7 +43,7 @@ def dot_plot(points: Sequence[Point], *, title: str) -> dict[str, Any]:
         tooltip=_tooltip(title),
         color=marks.colour("run", runs, "Run"),
     )
-    layers = alt.layer(_intervals(base), _dots(base, runs, title))
+    layers = alt.layer(_intervals(base, title), _dots(base, runs, title))
     return marks.as_spec(layers.properties(width="container", height=_height(groups, runs)))
 
 
@@ -51,17 +51,17 @@ def dot_plot(points: Sequence[Point], *, title: str) -> dict[str, Any]:
 _TWO_LINES = "split(datum.label, ': ')"
 
 
-def _intervals(base: alt.Chart) -> alt.Chart:
+def _intervals(base: alt.Chart, title: str) -> alt.Chart:
     defined = base.transform_filter("isValid(datum.low)")
-    return defined.mark_rule(strokeWidth=2, opacity=0.75).encode(x=_rate("low"), x2="high")
+    return defined.mark_rule(strokeWidth=2, opacity=0.75).encode(x=_rate("low", title), x2="high")
 
 
 def _dots(base: alt.Chart, runs: Sequence[str], title: str) -> alt.Chart:
     dots = base.mark_point(size=MARK_SIZE, filled=True, opacity=1)
-    return dots.encode(x=_rate("rate", title=title), shape=marks.shape("run", runs, "Run"))
+    return dots.encode(x=_rate("rate", title), shape=marks.shape("run", runs, "Run"))
 
 
-def _rate(field: str, title: str | None = None) -> alt.X:
+def _rate(field: str, title: str) -> alt.X:
     axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
     return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
 

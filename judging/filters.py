@@ -17,7 +17,7 @@ RESULTS = {
     "missing": "Missing",
     "pending": "Pending",
 }
-COUNTED = {"yes": "Counted in figures", "no": "Left out of figures"}
+COUNTED = {"yes": "Counted", "no": "Left out"}
 
 
 class OutcomeFilter(django_filters.FilterSet):
@@ -25,10 +25,14 @@ class OutcomeFilter(django_filters.FilterSet):
 
     ability = django_filters.CharFilter()
     category = django_filters.CharFilter()
-    result = django_filters.ChoiceFilter(choices=RESULTS.items(), method="with_result")
+    result = django_filters.ChoiceFilter(
+        choices=[*RESULTS.items()], method="with_result", empty_label="All"
+    )
     detail = django_filters.CharFilter()
     cause = django_filters.CharFilter()
-    counted = django_filters.ChoiceFilter(choices=COUNTED.items(), method="as_counted")
+    counted = django_filters.ChoiceFilter(
+        choices=[*COUNTED.items()], method="as_counted", empty_label="All"
+    )
 
     class Meta:
         model = Outcome
@@ -48,8 +52,7 @@ class OutcomeFilter(django_filters.FilterSet):
             chosen = self.data.get(name)
             choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
-        for name in ("result", "counted"):
-            self.form.fields[name].empty_label = "All"
+        self.form.fields["counted"].label = "In figures"
         return self.form
 
 

@@ -1,3 +1,22 @@
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from judging.views import replies, results, runs
+
+RUN = "projects/<slug:slug>/runs/<int:number>/"
+
+urlpatterns = [
+    path("projects/<slug:slug>/runs/", runs.run_list, name="runs"),
+    path("projects/<slug:slug>/runs/new/", runs.new_run, name="run-new"),
+    path(RUN, runs.run, name="run"),
+    path(RUN + "pause/", runs.steer, {"step": "pause"}, name="run-pause"),
+    path(RUN + "resume/", runs.steer, {"step": "resume"}, name="run-resume"),
+    path(RUN + "retry/", runs.steer, {"step": "retry"}, name="run-retry"),
+    path(RUN + "cancel/", runs.cancel, name="run-cancel"),
+    path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
+    path("projects/<slug:slug>/results/", results.results, name="results"),
+    path(
+        "projects/<slug:slug>/results/<slug:table>.<slug:form>",
+        results.download,
+        name="results-download",
+    ),
+]

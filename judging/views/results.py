@@ -1,0 +1,128 @@
+"""How much do the runs notice? The page of a project's figures, and their tables as files."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.datastructures import MultiValueDict
+from django.views.decorators.http import require_GET
+
+from annotation import access
+from annotation.models import Project
+from formats.writers import write_csv, write_table
+from judging import reports, tables
+from judging.models import Run
+from judging.views import matrix
+
+TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+BY = "ability,category"
+
+
+@require_GET
+@login_required
+def results(request: HttpRequest, slug: str) -> HttpResponse:
+    """Rates by ability and category for the chosen runs, by default for all."""
+    member = access.member_for(request, slug, right="results")
+    measure = matrix.MEASURES.get(request.GET.get("measure", ""), matrix.MEASURES["detection"])
+    every = list(Run.objects.in_project(member.project).for_results())
+    chosen = chosen_runs(member.project, request.GET)
+    sections = matrix.sections(chosen, measure)
+    left_out = [(run, reports.left_out(run)) for run in chosen]
+    context = {
+        "project": member.project,
+        "member": member,
+        "measure": measure,
+        "runs": every,
+        "chosen": chosen,
+        "sections": sections,
+        "chart": _chart(chosen, sections, measure),
+        "caption": _caption(measure),
+        "left_out": left_out,
+        "nothing_left_out": not any(left.pending or left.other_revision for _, left in left_out),
+    }
+    return render(request, "judging/results.html", context)
+
+
+@require_GET
+@login_required
+def download(request: HttpRequest, slug: str, table: str, form: str) -> HttpResponse:
+    """A table of figures as the command prints it: fractions of 1, unrounded."""
+    member = access.member_for(request, slug, right="results")
+    if table not in tables.RESULTS or form not in TYPES:
+        raise Http404
+    try:
+        columns, rows = figures(member.project, table, request.GET)
+    except reports.UnknownField as error:
+        raise Http404(str(error)) from error
+    stream = io.StringIO(newline="")
+    if form == "csv":
+        write_csv(rows, columns, stream)
+    else:
+        write_table(table, rows, columns, stream)
+    response = HttpResponse(stream.getvalue(), content_type=TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{table}.{form}"'
+    return response
+
+
+def figures(
+    project: Project, table: str, query: MultiValueDict[str, str]
+) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Columns and rows of a `results` table for `?run=N&run=M&by=field,field`.
+
+    Raises Http404 for a run that is not there, `reports.UnknownField` for a field.
+    """
+    by = [name.strip() for name in query.get("by", BY).split(",") if name.strip()]
+    rows = tables.RESULTS[table].rows(project, chosen_runs(project, query), by)
+    return tables.columns(table, by), list(rows)
+
+
+def chosen_runs(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
+    """The runs that `?run=N&run=M` names, without it all; Http404 if one is not there."""
+    found = Run.objects.in_project(project).for_results()
+    named = query.getlist("run")
+    if not named:
+        return list(found)
+    if not all(number.isdecimal() and len(number) < 10 for number in named):
+        raise Http404("A run is named by its number.")
+    chosen = list(found.numbered(map(int, named)))
+    if len(chosen) < len(set(map(int, named))):
+        raise Http404("This project has no such run.")
+    return chosen
+
+
+def _chart(
+    runs: Sequence[Run], sections: Sequence[matrix.Section], measure: matrix.Measure
+) -> dict[str, Any] | None:
+    """One mark a run and ability; None without a defined rate."""
+    # Altair takes a second to import; no command should wait for it.
+    from charts import detection
+
+    points = [
+        detection.Point(
+            run=f"{run.number} · {run.strategy.slug} · {run.endpoint.name}",
+            group=_group(section, measure),
+            rate=cell.value,
+            low=cell.low,
+            high=cell.high,
+            n=cell.n,
+        )
+        for section in sections
+        if section.head
+        for run, cell in zip(runs, section.head.cells, strict=True)
+        if cell.value is not None
+    ]
+    return detection.dot_plot(points, title=measure.title) if points else None
+
+
+def _caption(measure: matrix.Measure) -> str:
+    return (
+        f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
+        f" {measure.on_invariant}. The table below has the same figures."
+    )
+
+
+def _group(section: matrix.Section, measure: matrix.Measure) -> str:
+    return f"{section.title}: {measure.on_invariant}" if section.invariant else section.title

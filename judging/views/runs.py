@@ -1,0 +1,195 @@
+"""Runs: listed, started, followed while they go on, steered."""
+
+import secrets
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation import access
+from annotation.models import Membership
+from annotation.views.vetting import HtmxRequest
+from judging import foreseeing, leasing, runs, selecting, strategies, tasks
+from judging.filters import OutcomeFilter
+from judging.forms import StartForm
+from judging.models import Request, Run, StrategyVersion
+from judging.providers import PROVIDERS
+
+PAGE = 50
+SAID = {
+    "pause": "Run {run} is paused. Calls in flight are kept.",
+    "resume": "Run {run} goes on.",
+    "cancel": "Run {run} is cancelled. What was answered stays.",
+    "retry": "The failed requests of run {run} are asked again.",
+}
+
+
+@require_GET
+@login_required
+def run_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every run of the project, newest first."""
+    member = access.member_for(request, slug, right="results")
+    context = {
+        "project": member.project,
+        "member": member,
+        "runs": Run.objects.in_project(member.project).for_list(),
+    }
+    return render(request, "judging/runs.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_run(request: HttpRequest, slug: str) -> HttpResponse:
+    """What to ask of whom: said beforehand on request, then started."""
+    member = access.member_for(request, slug, right="run")
+    form = _start_form(request)
+    foreseen = None
+    if request.method == "POST" and form.is_valid():
+        try:
+            if "foresee" not in request.POST:
+                return redirect("run", slug=slug, number=_start(member, form.cleaned_data).number)
+            foreseen = _foresee(member, form.cleaned_data)
+        except runs.Refused as problem:
+            form.add_error(None, str(problem))
+    context = {
+        "project": member.project,
+        "member": member,
+        "form": form,
+        "foreseen": foreseen,
+        "items": selecting.items(member.project).count(),
+        "with_duplicates": selecting.items(member.project, with_duplicates=True).count(),
+    }
+    return render(request, "judging/run_new.html", context, status=422 if form.errors else 200)
+
+
+@require_GET
+@never_cache
+@login_required
+def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """One run: how far it is and why no further, what it rests on, what it says of each item."""
+    member = access.member_for(request, slug, right="results")
+    return _paint(request, member, _found(member, number))
+
+
+@require_POST
+@login_required
+def steer(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
+    """Pause, resume, cancel, or ask again what failed."""
+    member = access.member_for(request, slug, right="run")
+    found = _found(member, number)
+    try:
+        runs.STEPS[step](found, access.seated(member))
+    except runs.Refused as problem:
+        return _paint(request, member, found, problem=str(problem))
+    tasks.ring(found.endpoint_id)
+    messages.success(request, SAID[step].format(run=number))
+    return redirect("run", slug=slug, number=number)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def cancel(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Ask once more before a run is ended for good."""
+    if request.method == "POST":
+        response: HttpResponse = steer(request, slug=slug, number=number, step="cancel")
+        return response
+    member = access.member_for(request, slug, right="run")
+    found = _found(member, number)
+    context = {
+        "project": member.project,
+        "member": member,
+        "run": found,
+        "progress": runs.progress(found),
+    }
+    return render(request, "judging/run_cancel.html", context)
+
+
+def _start_form(request: HttpRequest) -> StartForm:
+    return StartForm(
+        request.POST or None,
+        strategies=strategies.load_all(),
+        endpoints=selecting.endpoints(),
+        initial={"seed": secrets.randbits(48)},
+    )
+
+
+def _start(member: Membership, data: dict[str, Any]) -> Run:
+    started = runs.start(
+        member.project,
+        strategy=_strategy(data),
+        endpoint=data["endpoint"],
+        member=access.seated(member),
+        limit=data["limit"],
+        cap=data["cap"],
+        with_duplicates=data["with_duplicates"],
+        seed=data["seed"],
+    )
+    tasks.ring(started.endpoint_id)
+    return started
+
+
+def _foresee(member: Membership, data: dict[str, Any]) -> foreseeing.Foreseen:
+    return foreseeing.foresee(
+        member.project,
+        strategy=_strategy(data),
+        endpoint=data["endpoint"],
+        seed=data["seed"],
+        limit=data["limit"],
+        with_duplicates=data["with_duplicates"],
+    )
+
+
+def _strategy(data: dict[str, Any]) -> StrategyVersion:
+    return selecting.strategy_version(data["strategy"])
+
+
+def _found(member: Membership, number: int) -> Run:
+    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
+
+
+def _paint(
+    request: HtmxRequest, member: Membership, found: Run, *, problem: str = ""
+) -> HttpResponse:
+    context = {"project": member.project, "member": member, "run": found, "problem": problem}
+    context |= _state(found)
+    if request.htmx:
+        response = render(request, "judging/run.html#progress", context)
+        if found.state in {Run.State.FINISHED, Run.State.CANCELLED}:
+            # The list of outcomes below the progress is complete only now.
+            response["HX-Refresh"] = "true"
+        return response
+    context |= _outcomes(request, found)
+    return render(request, "judging/run.html", context, status=422 if problem else 200)
+
+
+def _state(found: Run) -> dict[str, Any]:
+    progress = runs.progress(found)
+    wanted = Request.objects.wanted_by(found)
+    return {
+        "progress": progress,
+        "steps": runs.open_steps(found, progress.failed),
+        "unattended": leasing.unattended(found, timezone.now()),
+        "missing": found.outcomes.missing_by_cause(),
+        "failed": wanted.filter(state="failed").words()[:10] if progress.failed else [],
+        "tried": wanted.filter(state="waiting").words()[:5] if progress.waiting else [],
+    }
+
+
+def _outcomes(request: HttpRequest, found: Run) -> dict[str, Any]:
+    narrowed = OutcomeFilter(request.GET, queryset=found.outcomes.for_list())
+    pages = Paginator(narrowed.qs, PAGE)
+    return {
+        "filters": narrowed.offer(found.outcomes.kinds()),
+        "page": pages.get_page(request.GET.get("page")),
+        "strategy": found.strategy.strategy(),
+        "parameters": {
+            **PROVIDERS[found.pinned["provider"]].default_parameters,
+            **found.pinned["parameters"],
+        },
+    }

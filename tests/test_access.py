@@ -1,0 +1,196 @@
+"""Who gets what: every URL, every method, every kind of person, against one table of rules."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import RoutePattern
+
+from annotation.models import ApiToken
+from judging import runs, selecting
+from tests.builders import Cast, cast, make_item, make_resolution
+
+PEOPLE = ("admin", "lead", "researcher", "adjudicator", "annotator", "stranger", "anonymous")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+# Who holds which right. Written out here and not taken from the code, which is under test.
+HOLDERS = {
+    "anyone": set(PEOPLE),
+    "signed in": set(PEOPLE) - {"anonymous"},
+    "enter": {"admin", "lead", "researcher", "adjudicator", "annotator"},
+    "label": {"lead", "adjudicator", "annotator"},
+    "items": {"admin", "lead", "researcher", "adjudicator"},
+    "results": {"admin", "lead", "researcher"},
+    "run": {"admin", "lead", "researcher"},
+    "manage": {"admin", "lead"},
+    "site": {"admin"},
+}
+
+# Every route, the methods that it takes, and the right that each of them needs.
+RULES: dict[str, dict[str, str]] = {
+    "": {"GET": "signed in"},
+    "help/": {"GET": "signed in"},
+    "patterns/": {"GET": "signed in"},
+    "tokens/": {"GET": "signed in", "POST": "signed in"},
+    "healthz": {"GET": "anyone"},
+    "accounts/login/": {"GET": "anyone", "POST": "anyone"},
+    "accounts/logout/": {"POST": "anyone"},
+    "projects/<slug:slug>/": {"GET": "enter"},
+    "projects/<slug:slug>/vet/": {"GET": "label"},
+    "projects/<slug:slug>/vet/label/": {"POST": "label"},
+    "projects/<slug:slug>/vet/correct/": {"POST": "label"},
+    "projects/<slug:slug>/vet/undo/": {"POST": "label"},
+    "projects/<slug:slug>/items/": {"GET": "items"},
+    "projects/<slug:slug>/items/<path:key>/": {"GET": "items"},
+    "projects/<slug:slug>/runs/": {"GET": "results"},
+    "projects/<slug:slug>/runs/new/": {"GET": "run", "POST": "run"},
+    "projects/<slug:slug>/runs/<int:number>/": {"GET": "results"},
+    "projects/<slug:slug>/runs/<int:number>/pause/": {"POST": "run"},
+    "projects/<slug:slug>/runs/<int:number>/resume/": {"POST": "run"},
+    "projects/<slug:slug>/runs/<int:number>/retry/": {"POST": "run"},
+    "projects/<slug:slug>/runs/<int:number>/cancel/": {"GET": "run", "POST": "run"},
+    "projects/<slug:slug>/runs/<int:number>/items/<path:key>/": {"GET": "results"},
+    "projects/<slug:slug>/results/": {"GET": "results"},
+    "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
+    "api/v1/schema/": {"GET": "signed in"},
+    "api/v1/projects/": {"GET": "signed in"},
+    "api/v1/projects/<slug:slug>/": {"GET": "enter"},
+    "api/v1/projects/<slug:slug>/queue/next/": {"POST": "label"},
+    "api/v1/projects/<slug:slug>/labels/": {"GET": "items", "POST": "label"},
+    "api/v1/projects/<slug:slug>/corrections/": {"POST": "label"},
+    "api/v1/projects/<slug:slug>/undo/": {"POST": "label"},
+    "api/v1/projects/<slug:slug>/items/": {"GET": "items"},
+    "api/v1/projects/<slug:slug>/items/<path:key>/": {"GET": "items"},
+}
+OF_DJANGO = ("admin/", "accounts/")
+# The admin's own pages are many and made by Django: one rule for all but the way in and out.
+ADMIN_RULES = {
+    "admin/login/": {"GET": "anyone", "POST": "anyone"},
+    "admin/logout/": {"POST": "anyone"},
+}
+ADMIN_RULE = {"GET": "site", "POST": "site"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A project with one of each that an address can name."""
+
+    cast: Cast
+    names: dict[str, str]
+
+    def address(self, route: str) -> str:
+        filled = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: self.names[found[1]], route)
+        return f"/{filled}"
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    people = cast()
+    item = make_item(people.project, "a/b")
+    make_resolution(item)
+    make_run(people)
+    names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
+    names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
+    return World(people, names | {"url": "nothing", "id": "1"})
+
+
+def make_run(people: Cast) -> None:
+    endpoint = selecting.endpoints().get(name=selecting.BASELINE)
+    version = selecting.strategy_version("rouge-l")
+    runs.start(people.project, strategy=version, endpoint=endpoint, seed=0)
+
+
+def routes(resolver: URLResolver | None = None, prefix: str = "") -> Iterator[str]:
+    for entry in (resolver or get_resolver()).url_patterns:
+        route = prefix + plain(entry)
+        if isinstance(entry, URLResolver):
+            yield from routes(entry, route)
+        else:
+            yield route
+
+
+def plain(entry: URLPattern | URLResolver) -> str:
+    """The pattern with its parameters as <name>; of a regular expression, without the rest."""
+    text = str(entry.pattern)
+    if isinstance(entry.pattern, RoutePattern):
+        return text
+    return re.sub(r"\(\?P<(\w+)>[^)]*\)", r"<\1>", text).strip("^$")
+
+
+ROUTES = sorted(set(routes()))
+
+
+def rule_of(route: str) -> dict[str, str]:
+    if route.startswith("admin/"):
+        return ADMIN_RULES.get(route, ADMIN_RULE)
+    return RULES[route]
+
+
+def test_every_route_has_a_rule_and_every_rule_a_route() -> None:
+    assert {route for route in ROUTES if not route.startswith("admin/")} == set(RULES)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_everyone_gets_what_is_theirs_and_nothing_else(world: World, route: str) -> None:
+    for person in PEOPLE:
+        client = signed_in(world.cast, person, route)
+        for method in rule_of(route) if route.startswith(OF_DJANGO) else METHODS:
+            answer = client.generic(method, world.address(route), content_type=content_type(route))
+            where = (answer.status_code, answer.headers.get("Location", ""))
+            assert is_right(world, route, person, method, where), (person, method, where)
+
+
+def is_right(world: World, route: str, person: str, method: str, where: tuple[int, str]) -> bool:
+    rule = rule_of(route)
+    if method not in rule:
+        return is_closed(*where)
+    if person in HOLDERS[rule[method]]:
+        return is_served(rule[method], *where)
+    return where == turned_away(world, route, person)
+
+
+def signed_in(people: Cast, person: str, route: str) -> Client:
+    """A browser on pages, a program with a key in the API."""
+    account = people.account(person)
+    client = Client()
+    if account and route.startswith("api/"):
+        _, key = ApiToken.issue(account, "test")
+        return Client(headers={"Authorization": f"Bearer {key}"})
+    if account:
+        client.force_login(account)
+    return client
+
+
+def content_type(route: str) -> str:
+    return "application/json" if route.startswith("api/") else "application/x-www-form-urlencoded"
+
+
+def is_served(right: str, status: int, location: str) -> bool:
+    """Answered, be it by saying what is wrong with an empty form."""
+    if right == "anyone":
+        return status < 400
+    if right == "site":
+        return status < 500 and not location.startswith("/admin/login")
+    return status in {200, 201, 204, 302, 409, 422} and "/login/" not in location
+
+
+def is_closed(status: int, location: str) -> bool:
+    return status in {401, 403, 404, 405} or "/login/" in location
+
+
+def turned_away(world: World, route: str, person: str) -> tuple[int, str]:
+    """401 or the way to sign in for who is not; 404 for strangers; 403 for members."""
+    if route.startswith("admin/"):
+        return 302, f"/admin/login/?next={quoted(world.address(route))}"
+    if person == "anonymous" and route.startswith("api/"):
+        return 401, ""
+    if person == "anonymous":
+        return 302, f"/accounts/login/?next={quoted(world.address(route))}"
+    return (404 if person == "stranger" else 403), ""
+
+
+def quoted(address: str) -> str:
+    return address.replace(":", "%3A")

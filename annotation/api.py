@@ -113,7 +113,7 @@ class LabelList(ListAPIView[Label]):
         """Say what you think of the shown revision. The same key twice is stored once."""
         member = access.member_for(request, slug, right="label")
         body = SubmissionSerializer(data=request.data)
-        data = _checked(body)
+        data = checked(body)
         try:
             made = queue.label(
                 member,
@@ -135,7 +135,7 @@ def corrections(request: Request, slug: str) -> Response:
     """Correct a text of the shown revision; the item stays yours, with a new key."""
     member = access.member_for(request, slug, right="label")
     body = CorrectionSerializer(data=request.data)
-    data = _checked(body)
+    data = checked(body)
     try:
         offer = queue.correct(member, **body.shown(), texts=data["texts"], note=data["note"])
     except queue.Refused as problem:
@@ -186,7 +186,7 @@ def _offered(offer: queue.Offer | queue.Waiting) -> Any:
     return OfferSerializer(offer).data
 
 
-def _checked(body: BaseSerializer[Any]) -> dict[str, Any]:
+def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
     if not body.is_valid():
         raise Unprocessable({"detail": "The body cannot be used.", "problems": dict(body.errors)})
     data: dict[str, Any] = body.validated_data

@@ -26,12 +26,15 @@ class OutcomeFilter(django_filters.FilterSet):
     ability = django_filters.CharFilter()
     category = django_filters.CharFilter()
     result = django_filters.ChoiceFilter(
-        choices=[*RESULTS.items()], method="with_result", empty_label="All"
+        choices=[*RESULTS.items()], label="Result", method="with_result", empty_label="All"
     )
     detail = django_filters.CharFilter()
     cause = django_filters.CharFilter()
     counted = django_filters.ChoiceFilter(
-        choices=[*COUNTED.items()], method="as_counted", empty_label="All"
+        label="In figures",
+        choices=[*COUNTED.items()],
+        method="as_counted",
+        empty_label="All",
     )
 
     class Meta:
@@ -52,7 +55,6 @@ class OutcomeFilter(django_filters.FilterSet):
             chosen = self.data.get(name)
             choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
-        self.form.fields["counted"].label = "In figures"
         return self.form
 
 

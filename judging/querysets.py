@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
@@ -84,6 +85,16 @@ class RunQuerySet(models.QuerySet["Run"]):
 FREE = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
 
 
+class Held(NamedTuple):
+    """Who has a request, and what is reserved for it on which run."""
+
+    pk: int
+    state: str
+    leased_by: str
+    leased_for: int | None
+    reserved: Decimal
+
+
 class RequestQuerySet(models.QuerySet["Any"]):
     def wanted_by(self, run: Run) -> RequestQuerySet:
         return self.filter(Exists(self._calls().filter(run=run)))
@@ -100,6 +111,14 @@ class RequestQuerySet(models.QuerySet["Any"]):
     def expired(self, now: datetime) -> RequestQuerySet:
         """Leased by a worker that does not renew its leases any more."""
         return self.filter(state="leased", leased_until__lte=now)
+
+    def held(self, *, skip_locked: bool = False) -> list[Held]:
+        """Locked for this transaction, always in one order, so that two never wait in a ring."""
+        rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
+        return [Held(*row) for row in rows.values_list(*Held._fields)]
+
+    def unanswered(self) -> RequestQuerySet:
+        return self.exclude(state="answered")
 
     def give_back(self) -> int:
         """Let leased requests wait again."""
@@ -160,7 +179,8 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 
     def for_list(self) -> OutcomeQuerySet:
         """In the order of the items, without texts."""
-        return self.select_related("item").order_by("item__position")
+        found = self.select_related("item", "revision").defer("revision__texts")
+        return found.order_by("item__position")
 
     def for_replies(self) -> OutcomeQuerySet:
         return self.select_related("item", "revision__item__project__task_type")

@@ -54,7 +54,9 @@ def said(outcome: Outcome) -> str:
 
 @register.filter
 def pretty(value: Any) -> str:
-    """A JSON value on one line, None as a dash."""
+    """A value of an outcome or a reading on one line, None as a dash."""
     if value is None:
         return DASH
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")

@@ -5,20 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils.datastructures import MultiValueDict
 from django.views.decorators.http import require_GET
 
 from annotation import access
 from annotation.models import Project
 from formats.writers import write_csv, write_table
-from judging import reports, tables
+from judging import figures, reports, tables
 from judging.models import Run
 from judging.views import matrix
 
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-BY = "ability,category"
 
 
 @require_GET
@@ -28,7 +26,7 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     measure = matrix.MEASURES.get(request.GET.get("measure", ""), matrix.MEASURES["detection"])
     every = list(Run.objects.in_project(member.project).for_results())
-    chosen = chosen_runs(member.project, request.GET)
+    chosen = _chosen(member.project, request.GET)
     sections = matrix.sections(chosen, measure)
     left_out = [(run, reports.left_out(run)) for run in chosen]
     context = {
@@ -54,43 +52,24 @@ def download(request: HttpRequest, slug: str, table: str, form: str) -> HttpResp
     if table not in tables.RESULTS or form not in TYPES:
         raise Http404
     try:
-        columns, rows = figures(member.project, table, request.GET)
-    except reports.UnknownField as error:
+        made = figures.make(member.project, table, request.GET)
+    except (figures.UnknownRun, reports.UnknownField) as error:
         raise Http404(str(error)) from error
     stream = io.StringIO(newline="")
     if form == "csv":
-        write_csv(rows, columns, stream)
+        write_csv(made.rows, made.columns, stream)
     else:
-        write_table(table, rows, columns, stream)
+        write_table(table, made.rows, made.columns, stream)
     response = HttpResponse(stream.getvalue(), content_type=TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{slug}-{table}.{form}"'
     return response
 
 
-def figures(
-    project: Project, table: str, query: MultiValueDict[str, str]
-) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Columns and rows of a `results` table for `?run=N&run=M&by=field,field`.
-
-    Raises Http404 for a run that is not there, `reports.UnknownField` for a field.
-    """
-    by = [name.strip() for name in query.get("by", BY).split(",") if name.strip()]
-    rows = tables.RESULTS[table].rows(project, chosen_runs(project, query), by)
-    return tables.columns(table, by), list(rows)
-
-
-def chosen_runs(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
-    """The runs that `?run=N&run=M` names, without it all; Http404 if one is not there."""
-    found = Run.objects.in_project(project).for_results()
-    named = query.getlist("run")
-    if not named:
-        return list(found)
-    if not all(number.isdecimal() and len(number) < 10 for number in named):
-        raise Http404("A run is named by its number.")
-    chosen = list(found.numbered(map(int, named)))
-    if len(chosen) < len(set(map(int, named))):
-        raise Http404("This project has no such run.")
-    return chosen
+def _chosen(project: Project, query: QueryDict) -> list[Run]:
+    try:
+        return figures.chosen(project, query)
+    except figures.UnknownRun as error:
+        raise Http404(str(error)) from error
 
 
 def _chart(

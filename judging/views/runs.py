@@ -8,17 +8,16 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation import access
 from annotation.models import Membership
 from annotation.views.vetting import HtmxRequest
-from judging import foreseeing, leasing, runs, selecting, strategies, tasks
+from judging import foreseeing, runs, selecting, strategies, tasks, watching
 from judging.filters import OutcomeFilter
 from judging.forms import StartForm
-from judging.models import Request, Run, StrategyVersion
+from judging.models import Run, StrategyVersion
 from judging.providers import PROVIDERS
 
 PAGE = 50
@@ -156,8 +155,13 @@ def _found(member: Membership, number: int) -> Run:
 def _paint(
     request: HtmxRequest, member: Membership, found: Run, *, problem: str = ""
 ) -> HttpResponse:
-    context = {"project": member.project, "member": member, "run": found, "problem": problem}
-    context |= _state(found)
+    context = {
+        "project": member.project,
+        "member": member,
+        "run": found,
+        "problem": problem,
+        "watched": watching.watch(found),
+    }
     if request.htmx:
         response = render(request, "judging/run.html#progress", context)
         if found.state in {Run.State.FINISHED, Run.State.CANCELLED}:
@@ -166,19 +170,6 @@ def _paint(
         return response
     context |= _outcomes(request, found)
     return render(request, "judging/run.html", context, status=422 if problem else 200)
-
-
-def _state(found: Run) -> dict[str, Any]:
-    progress = runs.progress(found)
-    wanted = Request.objects.wanted_by(found)
-    return {
-        "progress": progress,
-        "steps": runs.open_steps(found, progress.failed),
-        "unattended": leasing.unattended(found, timezone.now()),
-        "missing": found.outcomes.missing_by_cause(),
-        "failed": wanted.filter(state="failed").words()[:10] if progress.failed else [],
-        "tried": wanted.filter(state="waiting").words()[:5] if progress.waiting else [],
-    }
 
 
 def _outcomes(request: HttpRequest, found: Run) -> dict[str, Any]:

@@ -1,0 +1,137 @@
+"""The site admin's view of evaluators. Endpoints are set up here; what was asked and answered is
+only ever looked at."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+from django.http import HttpRequest
+
+from annotation.admin import ReadOnlyAdmin
+from judging.frames import Prompt
+from judging.models import (
+    Budget,
+    Call,
+    Dispatcher,
+    Endpoint,
+    Outcome,
+    Reading,
+    Reply,
+    Request,
+    Run,
+    StrategyVersion,
+)
+from judging.providers import PROVIDERS
+from judging.providers.addresses import check
+from judging.providers.errors import ForbiddenAddress
+
+
+class EndpointForm(forms.ModelForm):
+    """An endpoint whose address may be called and whose parameters can be sent."""
+
+    def clean_address(self) -> str:
+        address: str = self.cleaned_data["address"]
+        try:
+            return check(address, settings.EVALUATOR_HOSTS) if address else ""
+        except ForbiddenAddress as error:
+            raise ValidationError(str(error)) from error
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if "parameters" in data:
+            # An empty field is None to Django, and no run could be planned with it.
+            data["parameters"] = {} if data["parameters"] is None else data["parameters"]
+            if isinstance(data["parameters"], dict) and data.get("provider") in PROVIDERS:
+                self._try(data["provider"], data["parameters"])
+        return data
+
+    def _try(self, provider: str, parameters: dict[str, Any]) -> None:
+        """Make a body of them now, since a run would fail half-way through planning."""
+        prompt = Prompt(system="", user="Hello")
+        try:
+            if not PROVIDERS[provider].offline:
+                PROVIDERS[provider].body(model="any", parameters=parameters, prompt=prompt)
+        except ValueError as error:
+            self.add_error("parameters", str(error))
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(admin.ModelAdmin):
+    form = EndpointForm
+    list_display = ("name", "provider", "model", "address", "key_variable", "in_flight")
+    list_filter = ("provider",)
+    search_fields = ("name", "model")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
+        # Runs pin who they ask; another evaluator is another endpoint.
+        pinned = ("provider", "address", "model", "parameters")
+        return ("created_at", *pinned) if obj and obj.runs.exists() else ("created_at",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # Runs pin their endpoint.
+        return False
+
+
+@admin.register(Budget)
+class BudgetAdmin(admin.ModelAdmin):
+    list_display = ("project", "cap", "reserved", "spent")
+    readonly_fields = ("reserved", "spent")
+    raw_id_fields = ("project",)
+
+
+@admin.register(StrategyVersion)
+class StrategyVersionAdmin(ReadOnlyAdmin):
+    list_display = ("slug", "number", "digest", "created_at")
+    list_filter = ("slug",)
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", "state", "strategy", "endpoint", "created_at", "finished_at")
+    list_filter = ("state", "project")
+    list_select_related = ("project", "strategy", "endpoint")
+
+
+@admin.register(Request)
+class RequestAdmin(ReadOnlyAdmin):
+    list_display = ("digest", "endpoint", "state", "attempts", "cause", "next_try")
+    list_filter = ("state", "endpoint")
+    search_fields = ("digest__startswith",)
+    list_select_related = ("endpoint",)
+    raw_id_fields = ("leased_for",)
+
+
+@admin.register(Reply)
+class ReplyAdmin(ReadOnlyAdmin):
+    list_display = ("request_id", "finish", "model", "tokens_in", "tokens_out", "cost", "asked_at")
+    list_filter = ("finish",)
+    raw_id_fields = ("request",)
+
+
+@admin.register(Reading)
+class ReadingAdmin(ReadOnlyAdmin):
+    list_display = ("reply_id", "parser", "value", "path", "cause")
+    raw_id_fields = ("reply",)
+
+
+@admin.register(Outcome)
+class OutcomeAdmin(ReadOnlyAdmin):
+    list_display = ("item", "run", "category", "result", "detail", "cause")
+    list_filter = ("result",)
+    list_select_related = ("item", "run__project")
+    raw_id_fields = ("run", "item", "revision")
+
+
+@admin.register(Call)
+class CallAdmin(ReadOnlyAdmin):
+    list_display = ("pk", "run", "role", "order", "sample", "request_id")
+    list_select_related = ("run__project",)
+    raw_id_fields = ("run", "outcome", "request")
+
+
+@admin.register(Dispatcher)
+class DispatcherAdmin(ReadOnlyAdmin):
+    list_display = ("name", "holder", "held_until")

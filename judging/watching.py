@@ -1,0 +1,46 @@
+"""Where a run stands, for the page that follows it and for the API."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from judging import leasing, runs
+from judging.models import Request, Run
+
+MOST_WORDS = 10
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run with its progress.
+
+    `missing` counts items by cause. `failed` and `tried` are what providers said of requests
+    that failed, and of those that wait for another try. `unattended`: something is due and no
+    worker takes it up. `steps` can be taken now.
+    """
+
+    run: Run
+    progress: runs.Progress
+    missing: dict[str, int]
+    failed: list[dict[str, Any]]
+    tried: list[dict[str, Any]]
+    unattended: bool
+    steps: list[str]
+
+
+def watch(run: Run) -> Watched:
+    """Where the run stands now."""
+    progress = runs.progress(run)
+    wanted = Request.objects.wanted_by(run)
+    failed = wanted.filter(state="failed").words()[:MOST_WORDS] if progress.failed else []
+    tried = wanted.filter(state="waiting").words()[:MOST_WORDS] if progress.waiting else []
+    return Watched(
+        run=run,
+        progress=progress,
+        missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
+        failed=list(failed),
+        tried=list(tried),
+        unattended=leasing.unattended(run, timezone.now()),
+        steps=runs.open_steps(run, progress.failed),
+    )

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from annotation import access, diffs, tasktypes
 from annotation.filters import ItemPageFilter
-from annotation.models import Item, Label, Resolution
+from annotation.models import Item, Label, Resolution, Revision
 from annotation.views.vetting import HtmxRequest
 
 A_PAGE = 50
@@ -37,18 +37,22 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
-    """One item: its texts and what changed, every revision, every label, what is held true."""
+    """One item: its texts and what changed, every revision, every label, what is held true.
+
+    `?revision=N` shows the texts of an earlier revision.
+    """
     member = access.member_for(request, slug, right="items")
     found = Item.objects.in_project(member.project).for_page(key)
     if found is None:
         raise Http404
+    revision = _shown(found, request.GET.get("revision", ""))
     task = tasktypes.from_definition(member.project.task_type.definition)
-    revision = found.revision()
     context = {
         "project": member.project,
         "member": member,
         "item": found,
         "task": task,
+        "shown": revision,
         "texts": revision.texts,
         "difference": diffs.of(revision) if task.diff else None,
         "revisions": found.revisions.all(),
@@ -56,3 +60,12 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "resolution": Resolution.objects.current().filter(item=found).first(),
     }
     return render(request, "annotation/item.html", context)
+
+
+def _shown(item: Item, number: str) -> Revision:
+    """The revision of this number, or the current one if no number is given."""
+    wanted = number or str(item.revision_number)
+    for revision in item.revisions.all():
+        if str(revision.number) == wanted:
+            return revision
+    raise Http404

@@ -160,6 +160,19 @@ def test_the_item_page_shows_texts_diff_revisions_labels_and_resolution(people: 
     assert people.annotator.alias in page
 
 
+def test_the_item_page_shows_an_earlier_revision_on_request(people: Cast) -> None:
+    item = make_item(people.project, "a")
+    make_revision(item, item.revision().texts | {"prompt": "How many eyes?"})
+    old = sees(people.adjudicator, "item", people.project.slug, "a", query="?revision=1")
+    assert "How many legs" in old
+    assert "These are the texts of revision 1" in old
+    client = Client()
+    client.force_login(people.admin)
+    page = reverse("item", args=[people.project.slug, "a"])
+    assert client.get(page + "?revision=3").status_code == 404
+    assert client.get(page + "?revision=x").status_code == 404
+
+
 @pytest.mark.parametrize("key", ["nothing", "a\0b", "../a"])
 def test_an_item_that_is_not_there_is_404(people: Cast, key: str) -> None:
     client = Client()

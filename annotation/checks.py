@@ -1,0 +1,45 @@
+"""What a wrong file would break later is said at the start, by `manage.py check` and by servers."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+
+from annotation import tasktypes, taxonomy
+
+
+@register
+def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
+    """The taxonomy can be read."""
+    try:
+        taxonomy.load()
+    except (taxonomy.TaxonomyError, OSError) as error:
+        return [Error(str(error), hint="Mend annotation/taxonomy.toml.", id="annotation.E001")]
+    return []
+
+
+@register
+def check_task_types(**kwargs: Any) -> list[CheckMessage]:
+    """Every task type can be read, and compares and corrects only texts that its items have."""
+    try:
+        definitions = tasktypes.definitions()
+    except (ValueError, OSError) as error:
+        return [Error(str(error), hint="Mend annotation/task_types/.", id="annotation.E002")]
+    return [
+        Error(problem, hint=f"Mend annotation/task_types/{slug}.toml.", id="annotation.E003")
+        for slug, definition in definitions.items()
+        for problem in problems(tasktypes.from_definition(definition))
+    ]
+
+
+def problems(task: tasktypes.TaskType) -> list[str]:
+    """What in a task type does not fit together, in words."""
+    found = []
+    required = {text.name for text in task.texts if text.required}
+    compared = set(task.diff or ())
+    if missing := compared - required:
+        found.append(f"{task.slug}: compares {', '.join(sorted(missing))}, not a required text.")
+    if task.correctable and task.correctable not in required:
+        found.append(f"{task.slug}: corrects {task.correctable!r}, which is no required text.")
+    if not task.fields:
+        found.append(f"{task.slug}: asks nothing; it needs a field that decides.")
+    return found

@@ -72,14 +72,6 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/runs/<int:number>/retry/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/outcomes/": {"GET": "results"},
     "api/v1/projects/<slug:slug>/results/<slug:table>/": {"GET": "results"},
-    "api/v1/projects/<slug:slug>/runs/": {"GET": "results", "POST": "run"},
-    "api/v1/projects/<slug:slug>/runs/<int:number>/": {"GET": "results"},
-    "api/v1/projects/<slug:slug>/runs/<int:number>/pause/": {"POST": "run"},
-    "api/v1/projects/<slug:slug>/runs/<int:number>/resume/": {"POST": "run"},
-    "api/v1/projects/<slug:slug>/runs/<int:number>/cancel/": {"POST": "run"},
-    "api/v1/projects/<slug:slug>/runs/<int:number>/retry/": {"POST": "run"},
-    "api/v1/projects/<slug:slug>/runs/<int:number>/outcomes/": {"GET": "results"},
-    "api/v1/projects/<slug:slug>/results/<slug:table>/": {"GET": "results"},
 }
 OF_DJANGO = ("admin/", "accounts/")
 # The admin's own pages are many and made by Django: one rule for all but the way in and out.

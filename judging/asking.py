@@ -1,9 +1,10 @@
-"""Asking one endpoint for a slice of time: one event loop, one database thread.
+"""Asking one endpoint for a slice of time: one event loop, two database threads.
 
-A leaser keeps the callers' queue filled ahead, as many callers as calls may be in flight ask, and
-a writer commits what they bring WRITE_EVERY later at the latest, so that a worker that is killed
-loses only what was answered in that time. Waiting for a lease or a write inside the callers
-would leave the evaluator idle.
+A leaser keeps the callers' queue filled ahead, as many callers as calls may be in flight ask, a
+writer commits what they bring WRITE_EVERY later at the latest, so that a worker that is killed
+loses only what was answered in that time, and a decider makes outcomes of it. Waiting for a lease
+or a write inside the callers would leave the evaluator idle; behind leases and decisions, what
+was paid for would wait to be written, so the writer has a thread of its own.
 """
 
 import asyncio
@@ -11,9 +12,9 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -63,11 +64,13 @@ class Slice:
     target: Target
     holder: str
     ends: float
+    records: ThreadPoolExecutor
     database: ThreadPoolExecutor
     limiter: Limiter
     session: aiohttp.ClientSession | None = None
     todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
     done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
+    ended: asyncio.Queue[Sequence[Result]] = field(default_factory=asyncio.Queue)
     stored: asyncio.Event = field(default_factory=asyncio.Event)
     begun: set[asyncio.Task[None] | None] = field(default_factory=set)
     runs: frozenset[int] = frozenset()
@@ -87,19 +90,21 @@ class Slice:
             await asyncio.wait_for(self.stored.wait(), seconds)
         self.stored.clear()
 
-    async def in_database(self, query: Callable[[], T]) -> T:
-        """Run a query in the slice's thread; try again for some seconds if the database is away."""
-        loop = asyncio.get_running_loop()
+    async def in_database(
+        self, query: Callable[[], T], thread: ThreadPoolExecutor | None = None
+    ) -> T:
+        """Run a query in a thread; try again for some seconds if the database is away."""
+        loop, thread = asyncio.get_running_loop(), thread or self.database
         for wait in DATABASE_WAITS:
             try:
-                return await loop.run_in_executor(self.database, query)
+                return await loop.run_in_executor(thread, query)
             except DatabaseError:
                 log.exception("The database did not take a query; trying again.")
-                await loop.run_in_executor(self.database, connections.close_all)
+                await loop.run_in_executor(thread, connections.close_all)
             if STOP.is_set():
                 break
             await asyncio.sleep(wait)
-        return await loop.run_in_executor(self.database, query)
+        return await loop.run_in_executor(thread, query)
 
 
 def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
@@ -146,33 +151,40 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
         leasing.halt(endpoint, str(error))
         return
     limits = Limits(endpoint.in_flight, endpoint.per_minute)
-    # One thread for all queries: a connection belongs to the thread that opened it.
-    with ThreadPoolExecutor(1, thread_name_prefix="asking-database") as database:
+    with _database_thread("records") as records, _database_thread("leases") as database:
         work = Slice(
             endpoint=endpoint,
             provider=PROVIDERS[endpoint.provider],
             target=target,
             holder=holder,
             ends=time.monotonic() + seconds,
+            records=records,
             database=database,
             limiter=Limiter(ledger_for(endpoint.name, limits)),
         )
+        asyncio.run(_slice(work))
+
+
+@contextmanager
+def _database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
+    """One thread, since a connection belongs to the thread that opened it; it is closed with it."""
+    with ThreadPoolExecutor(1, thread_name_prefix=f"asking-{name}") as thread:
         try:
-            asyncio.run(_slice(work))
+            yield thread
         finally:
-            database.submit(connections.close_all).result()
+            thread.submit(connections.close_all).result()
 
 
 async def _slice(work: Slice) -> None:
     async with connect(settings.EVALUATOR_HOSTS) as session, asyncio.TaskGroup() as group:
         work.session = session
-        writer = group.create_task(_write(work))
-        renewer = group.create_task(_renew(work))
+        helpers = [group.create_task(help(work)) for help in (_write, _decide, _renew)]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
         await _end_calls(work, callers)
-        renewer.cancel()
-        writer.cancel()
+        await work.ended.join()
+        for helper in helpers:
+            helper.cancel()
 
 
 async def _lease(work: Slice) -> None:
@@ -233,11 +245,11 @@ async def _write(work: Slice) -> None:
     while True:
         group = [await work.done.get()]
         await asyncio.sleep(WRITE_EVERY / 2)
-        while not work.done.empty():
-            group.append(work.done.get_nowait())
-        await work.in_database(partial(_store, work, group))
+        group += _all_in(work.done)
+        await work.in_database(partial(_store, work, group), work.records)
         work.open -= len(group)
         work.stored.set()
+        work.ended.put_nowait(group)
 
 
 def _store(work: Slice, group: Sequence[Result]) -> None:
@@ -245,6 +257,19 @@ def _store(work: Slice, group: Sequence[Result]) -> None:
     halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
     if halting:
         leasing.halt(work.endpoint, str(halting))
+
+
+async def _decide(work: Slice) -> None:
+    """Make outcomes of what is on record, all at once of what came in during the last time."""
+    while True:
+        groups = [await work.ended.get(), *_all_in(work.ended)]
+        await work.in_database(partial(storing.decide, [one for group in groups for one in group]))
+        for _ in groups:
+            work.ended.task_done()
+
+
+def _all_in(queue: asyncio.Queue[T]) -> list[T]:
+    return [queue.get_nowait() for _ in range(queue.qsize())]
 
 
 async def _renew(work: Slice) -> None:
@@ -264,8 +289,8 @@ async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None
     for caller in callers:
         if caller not in work.begun:
             caller.cancel()
-    while not work.todo.empty():
-        work.done.put_nowait(Result(work.todo.get_nowait()))
+    for leased in _all_in(work.todo):
+        work.done.put_nowait(Result(leased))
     last: float | None = None
     while work.begun and (last is None or time.monotonic() < last):
         if STOP.is_set() and last is None:

@@ -136,7 +136,7 @@ def storable(text: str) -> str:
 def _free_expired(now: datetime) -> None:
     """Requests of a worker that was killed wait again; what was reserved for them is freed."""
     with writing.transact():
-        expired = list(Request.objects.expired(now).select_for_update(skip_locked=True))
+        expired = Request.objects.expired(now).held(skip_locked=True)
         if expired:
             spending.settle(expired, ())
             Request.objects.filter(pk__in=[request.pk for request in expired]).give_back()
@@ -155,7 +155,8 @@ def _lease_for(
             .due(now)
             .wanted_by(run)
             .order_by("place")
-            .select_for_update(skip_locked=True)[:count]
+            .select_for_update(skip_locked=True)
+            .only("digest", "sample", "attempts")[:count]
         )
         if not found:
             return []

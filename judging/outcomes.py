@@ -34,7 +34,7 @@ def settle(outcome_ids: Iterable[int]) -> int:
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
     """Mark the items that an evaluator's replies to these requests are about (design 3.6)."""
     asked = Item.objects.filter(outcomes__calls__request__in=list(request_ids))
-    fresh = list(asked.filter(first_reply_at=None).values_list("pk", flat=True))
+    fresh = list(asked.filter(first_reply_at=None).order_by().values_list("pk", flat=True))
     if fresh:
         Item.objects.filter(pk__in=fresh).update(first_reply_at=now)
 

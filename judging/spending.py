@@ -14,8 +14,9 @@ from typing import Any
 from django.db.models import F, Q
 from django.db.models.functions import Round
 
-from judging.models import Budget, Endpoint, Request, Run
+from judging.models import Budget, Endpoint, Run
 from judging.providers.prices import estimate
+from judging.querysets import Held
 
 ZERO = Decimal(0)
 PLACES = 6
@@ -62,13 +63,13 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reserved:
     return Reserved(0, _why_stuck(run, prices[0] or ZERO))
 
 
-def settle(requests: Iterable[Request], paid: Iterable[tuple[int, Decimal]]) -> None:
+def settle(requests: Iterable[Held], paid: Iterable[tuple[int, Decimal]]) -> None:
     """Free what is reserved for the requests, and book what was paid, as (run id, amount)."""
     freed: dict[int, Decimal] = defaultdict(Decimal)
     spent: dict[int, Decimal] = defaultdict(Decimal)
     for request in requests:
-        if request.leased_for_id and request.reserved:
-            freed[request.leased_for_id] += request.reserved
+        if request.leased_for and request.reserved:
+            freed[request.leased_for] += request.reserved
     for run_id, amount in paid:
         spent[run_id] += amount
     for run_id in sorted(freed.keys() | spent.keys()):

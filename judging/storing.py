@@ -15,6 +15,7 @@ from judging.providers import PROVIDERS, Answer
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.prices import cost
 from judging.providers.retries import next_try
+from judging.querysets import Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Result:
 
 
 def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
-    """Put what came of requests on record in one transaction, then decide what now can be.
+    """Put what came of requests on record, in one transaction.
 
     Storing the same results twice changes nothing, so it is safe to try again after a connection
     broke. A lease may have run out meanwhile: an answer then counts all the same unless another
@@ -36,17 +37,22 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
     now = timezone.now()
     ids = [result.leased.request_id for result in results]
     with writing.transact():
-        unanswered = Request.objects.filter(pk__in=ids).exclude(state="answered")
-        rows = {row.pk: row for row in unanswered.order_by("pk").select_for_update(no_key=True)}
+        unanswered = Request.objects.filter(pk__in=ids).unanswered()
+        rows = {row.pk: row for row in unanswered.held()}
         kept = [result for result in results if _counts(result, rows, holder)]
         replies = [_reply(endpoint, one.leased, one.answer) for one in kept if one.answer]
         _settle_money(rows, kept, replies)
         _store_replies(endpoint, replies, now)
         _store_failures([one for one in kept if not one.answer], now)
-    outcomes.settle(Outcome.objects.of_requests(ids).values_list("pk", flat=True))
 
 
-def _counts(result: Result, rows: Mapping[int, Request], holder: str) -> bool:
+def decide(results: Sequence[Result]) -> int:
+    """Decide the outcomes that these results were the last to be waited for; how many."""
+    ids = [result.leased.request_id for result in results]
+    return outcomes.settle(Outcome.objects.of_requests(ids).values_list("pk", flat=True))
+
+
+def _counts(result: Result, rows: Mapping[int, Held], holder: str) -> bool:
     row = rows.get(result.leased.request_id)
     if row is None:
         return False
@@ -54,7 +60,7 @@ def _counts(result: Result, rows: Mapping[int, Request], holder: str) -> bool:
 
 
 def _settle_money(
-    rows: Mapping[int, Request], kept: Sequence[Result], replies: Sequence[Reply]
+    rows: Mapping[int, Held], kept: Sequence[Result], replies: Sequence[Reply]
 ) -> None:
     """What was reserved becomes what was spent; an unknown cost counts as what was reserved."""
     run_of = {result.leased.request_id: result.leased.run_id for result in kept}

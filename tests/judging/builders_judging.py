@@ -5,9 +5,15 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
+from django.utils import timezone
+
 from annotation.models import Item, Project, Resolution, Revision, texts_digest
-from judging import asking, runs, selecting
+from judging import asking, leasing, runs, selecting, storing
+from judging.leasing import Leased
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.providers import Answer, Finish
+from judging.providers.errors import EvaluatorError
+from judging.storing import Result
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
 # One call an item, and two, of which the gold one is shared by items with the same gold answer.
@@ -116,3 +122,34 @@ def results(run: Run) -> dict[str, int]:
         name = outcome.cause or outcome.result
         found[name] = found.get(name, 0) + 1
     return found
+
+
+def take(run: Run, number: int = 1000, holder: str = "worker", **values: Any) -> list[Leased]:
+    """What a worker leases now, without asking it."""
+    return leasing.lease(run.endpoint, holder, number, values.get("now", timezone.now())).leased
+
+
+def make_answer(text: str = '{"score": 5}', finish: Finish = "stop", **values: Any) -> Answer:
+    defaults = {"model": "m", "tokens_in": 100, "tokens_out": 10, "seconds": 0.1}
+    return Answer(text=text, finish=finish, started=timezone.now(), **{**defaults, **values})
+
+
+def answer(run: Run, text: str = '{"score": 5}', number: int = 1000, **values: Any) -> int:
+    """Lease requests of a planned run and store this reply to each; how many there were.
+
+    Only the database side of asking, so that it works inside a test's transaction.
+    """
+    leased = take(run, number)
+    results = [Result(one, make_answer(text, **values)) for one in leased]
+    storing.store(run.endpoint, "worker", results)
+    storing.decide(results)
+    return len(leased)
+
+
+def fail(run: Run, error: EvaluatorError, number: int = 1000) -> int:
+    """Lease requests of a planned run and let each fail like this; how many there were."""
+    leased = take(run, number)
+    results = [Result(one, error=error) for one in leased]
+    storing.store(run.endpoint, "worker", results)
+    storing.decide(results)
+    return len(leased)

@@ -66,8 +66,8 @@ class EndpointAdmin(admin.ModelAdmin):
     search_fields = ("name", "model")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
-        # Runs pin who they ask; another evaluator is another endpoint.
-        pinned = ("provider", "address", "model", "parameters")
+        # Runs rest on whom they ask; another evaluator is another endpoint.
+        pinned = ("provider", "address")
         return ("created_at", *pinned) if obj and obj.runs.exists() else ("created_at",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

@@ -6,9 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Project, Revision
-from judging import frames, runs, selecting
+from judging import frames, runs, selecting, spending
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.providers.prices import Prices, estimate
 
 BATCH = 200
 
@@ -70,12 +69,11 @@ def _share(costs: list[Decimal], stored: int) -> Decimal:
 
 def _costs(run: Run, endpoint: Endpoint, revisions: list[int]) -> dict[str, Decimal | None]:
     strategy = run.strategy.strategy()
-    prices = Prices(endpoint.price_in, endpoint.price_out)
     found = {}
     for revision in Revision.objects.filter(pk__in=revisions).only("texts"):
         for spec in frames.calls(strategy.frame):
             body = runs.body_of(run, revision.texts, spec, strategy)
-            found[runs.digest_of(run, body)] = estimate(prices, body, endpoint.parameters)
+            found[runs.digest_of(run, body)] = spending.foreseen(endpoint, run, body)
     return found
 
 

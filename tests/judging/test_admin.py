@@ -1,0 +1,87 @@
+"""Endpoints are set up in the admin, and only such as can be asked."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from judging.models import Endpoint
+from tests.builders import make_account, make_project
+from tests.judging.builders_judging import make_endpoint, make_items, make_run
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/judging/endpoint/add/"
+GOOD = {
+    "name": "judge",
+    "provider": "openai_compatible",
+    "address": "https://evaluator.example/v1/",
+    "key_variable": "JUDGE_API_KEY",
+    "model": "judge-1",
+    "parameters": "{}",
+    "in_flight": 4,
+    "timeout": 60,
+}
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(make_account(is_staff=True, is_superuser=True))
+    return client
+
+
+def problems(sent: Any) -> str:
+    return str(sent.context["adminform"].form.errors)
+
+
+def test_an_endpoint_is_set_up(admin: Client) -> None:
+    admin.post(ADD, GOOD)
+    assert Endpoint.objects.get().address == "https://evaluator.example/v1"
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"address": "http://169.254.169.254/"}, "may not be called"),
+        ({"address": "http://10.0.0.7/v1"}, "EVALUATOR_HOSTS"),
+        ({"address": "file:///etc/passwd"}, "must begin with http"),
+        ({"address": ""}, "Give the base URL"),
+        ({"parameters": "[1]"}, "JSON object"),
+        ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
+        ({"key_variable": "SECRET_KEY"}, "key_variable"),
+        ({"in_flight": 0}, "in_flight"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_asked_is_refused(
+    admin: Client, wrong: dict[str, Any], words: str
+) -> None:
+    assert words in problems(admin.post(ADD, GOOD | wrong))
+    assert not Endpoint.objects.exists()
+
+
+def test_a_listed_private_host_may_be_named(admin: Client, settings: Any) -> None:
+    settings.EVALUATOR_HOSTS = ["10.0.0.7"]
+    admin.post(ADD, GOOD | {"address": "http://10.0.0.7/v1"})
+    assert Endpoint.objects.exists()
+
+
+def test_empty_parameters_are_none_at_all(admin: Client) -> None:
+    admin.post(ADD, GOOD | {"parameters": ""})
+    assert Endpoint.objects.get().parameters == {}
+
+
+def test_who_runs_have_asked_stays_who_it_is(admin: Client) -> None:
+    project = make_project()
+    make_items(project, 1)
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    make_run(project, endpoint)
+    page = f"/admin/judging/endpoint/{endpoint.pk}/change/"
+    admin.post(page, GOOD | {"timeout": 7})
+    changed = Endpoint.objects.get(pk=endpoint.pk)
+    assert (changed.address, changed.timeout) == (endpoint.address, 7)
+
+
+@pytest.mark.parametrize("name", ["call", "outcome", "reading", "reply", "request", "run"])
+def test_what_was_asked_and_answered_can_only_be_looked_at(admin: Client, name: str) -> None:
+    assert admin.get(f"/admin/judging/{name}/").status_code == 200
+    assert admin.get(f"/admin/judging/{name}/add/").status_code == 403

@@ -1,0 +1,178 @@
+"""Runs, outcomes and figures in the API."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+
+from annotation.models import ApiToken, Membership, Project
+from judging import runs
+from judging.models import Run
+from judging.providers.errors import Rejected
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import (
+    fail,
+    make_baseline,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+API = "/api/v1/projects/fbi/"
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, role="researcher", alias="rita")
+
+
+@pytest.fixture
+def program(member: Membership) -> Client:
+    assert member.account
+    _, key = ApiToken.issue(member.account, "test")
+    return Client(headers={"Authorization": f"Bearer {key}"})
+
+
+def post(program: Client, path: str, body: dict[str, Any] | None = None) -> Any:
+    return program.post(API + path, body or {}, content_type="application/json")
+
+
+def planned(project: Project) -> Run:
+    make_items(project, 3)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
+    runs.plan(run)
+    return run
+
+
+def test_a_run_is_started(program: Client, project: Project) -> None:
+    make_items(project, 3)
+    make_baseline()
+    sent = post(
+        program, "runs/", {"strategy": "rouge-l", "endpoint": "baseline", "limit": 2, "seed": 4}
+    )
+    assert sent.status_code == 201
+    said = sent.json()
+    assert (said["run"]["number"], said["run"]["seed"], said["progress"]["items"]) == (1, 4, 2)
+    assert said["run"]["started_by"] == "rita"
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ({"strategy": "none", "endpoint": "baseline"}, "Strategies are"),
+        ({"strategy": "rouge-l", "endpoint": "none"}, "endpoints are baseline, unpriced"),
+        ({"strategy": "pairwise", "endpoint": "baseline"}, "needs an evaluator LLM"),
+        ({"strategy": "vanilla", "endpoint": "unpriced", "cap": "1"}, "A cap needs prices"),
+        ({"strategy": "rouge-l", "endpoint": "baseline", "limit": 0}, "limit"),
+        ({}, "strategy"),
+    ],
+)
+def test_a_run_that_cannot_be_started_is_refused_in_words(
+    program: Client, project: Project, body: dict[str, Any], words: str
+) -> None:
+    make_items(project, 1)
+    make_baseline()
+    make_endpoint("http://127.0.0.1:9/v1", name="unpriced")
+    sent = post(program, "runs/", body)
+    assert sent.status_code == 422
+    assert words in sent.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_runs_are_listed_with_their_counts(program: Client, project: Project) -> None:
+    items = make_items(project, 3)
+    make_judged(project, [(items[0], "detected"), (items[1], "missing")])
+    [listed] = program.get(API + "runs/").json()["results"]
+    counts = {name: listed[name] for name in ("number", "items", "pending", "missing")}
+    assert counts == {"number": 1, "items": 3, "pending": 1, "missing": 1}
+
+
+def test_a_run_says_what_the_page_says(program: Client, project: Project) -> None:
+    run = planned(project)
+    fail(run, Rejected("no"), number=2)
+    said = program.get(f"{API}runs/1/").json()
+    assert said["run"]["digest"] == run.digest
+    assert said["run"]["pinned"]["model"] == run.endpoint.model
+    assert said["progress"]["failed"] == 2
+    assert said["missing"] == {"rejected": 2}
+    assert said["failed"] == [{"cause": "rejected", "message": "no", "n": 2}]
+    assert said["steps"] == ["pause", "cancel", "retry"]
+
+
+def test_a_run_is_steered(program: Client, project: Project) -> None:
+    planned(project)
+    states = [
+        post(program, f"runs/1/{step}/").json()["run"]["state"]
+        for step in ("pause", "resume", "cancel")
+    ]
+    assert states == ["paused", "running", "cancelled"]
+
+
+def test_a_step_that_is_not_open_is_refused(program: Client, project: Project) -> None:
+    planned(project)
+    sent = post(program, "runs/1/retry/")
+    assert sent.status_code == 422
+    assert sent.json()["detail"] == "No request of this run failed."
+
+
+def test_outcomes_are_narrowed_down_as_on_the_page(program: Client, project: Project) -> None:
+    items = make_items(project, 3)
+    said = ["detected", "undetected", "missing"]
+    make_judged(project, zip(items, said, strict=True))
+    found = program.get(API + "runs/1/outcomes/?result=parsed&counted=yes").json()
+    assert [row["item"] for row in found["results"]] == ["item-1", "item-2"]
+    assert found["results"][0]["result"] == "detected"
+    assert program.get(API + "runs/1/outcomes/?result=nothing").status_code == 400
+
+
+def test_outcomes_cost_the_same_for_few_and_for_many(
+    program: Client, project: Project, django_assert_num_queries: Any
+) -> None:
+    program.get(API + "runs/")  # notes the use of the key, once an hour
+    for number in (2, 50):
+        make_judged(project, [(item, "detected") for item in make_items(project, number)])
+        last = Run.objects.count()
+        with django_assert_num_queries(6):
+            assert len(program.get(f"{API}runs/{last}/outcomes/").json()["results"]) >= number
+
+
+@pytest.mark.parametrize(
+    "path, status",
+    [
+        ("results/nothing/", 404),
+        ("results/undetected/?run=9", 404),
+        ("results/undetected/?by=size", 400),
+        ("runs/9/", 404),
+    ],
+)
+def test_what_is_not_there_is_said_so(
+    program: Client, project: Project, path: str, status: int
+) -> None:
+    sent = program.get(API + path)
+    assert sent.status_code == status
+    assert "detail" in sent.json()
+
+
+def test_figures_are_grouped_and_chosen(program: Client, project: Project) -> None:
+    items = make_items(project, 2)
+    for result in ("detected", "undetected"):
+        make_judged(project, [(item, result) for item in items])
+    found = program.get(API + "results/undetected/?run=2&by=").json()
+    assert found["columns"][:3] == ["run", "endpoint", "strategy"]
+    assert [(row["run"], row["rate"], row["total"]) for row in found["rows"]] == [(2, 1.0, 2)]
+
+
+def test_the_schema_describes_every_route(capsys: pytest.CaptureFixture[str]) -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    assert "/api/v1/projects/{slug}/results/{table}/" in schema["paths"]
+    assert "post" in schema["paths"]["/api/v1/projects/{slug}/runs/{number}/pause/"]
+    assert "Warning" not in capsys.readouterr().err

@@ -1,0 +1,71 @@
+"""What is foreseen is what a run then asks."""
+
+from decimal import Decimal
+
+import pytest
+
+from annotation.models import Project
+from judging import foreseeing, runs, selecting
+from judging.models import Endpoint, Request
+from tests.builders import make_project
+from tests.judging.builders_judging import answer, make_baseline, make_endpoint, make_items
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    project = make_project()
+    make_items(project, 6)
+    return project
+
+
+@pytest.fixture
+def endpoint() -> Endpoint:
+    return make_endpoint("http://127.0.0.1:9/v1", price_in=Decimal(3), price_out=Decimal(0))
+
+
+def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint: Endpoint) -> None:
+    said = {"strategy": selecting.strategy_version("pairwise"), "endpoint": endpoint}
+    said |= {"seed": 8, "limit": 4}
+    foreseen = foreseeing.foresee(project, **said)
+    runs.plan(runs.start(project, **said))
+    assert (foreseen.items, foreseen.calls) == (4, 8)
+    assert foreseen.requests == foreseen.to_ask == Request.objects.count()
+
+
+def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint: Endpoint) -> None:
+    strategy = selecting.strategy_version("reference")
+    run = runs.start(project, strategy=strategy, endpoint=endpoint, seed=1)
+    runs.plan(run)
+    answer(run, number=2)
+    foreseen = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
+
+
+def test_the_cost_is_that_of_what_is_still_to_be_asked(
+    project: Project, endpoint: Endpoint
+) -> None:
+    strategy = selecting.strategy_version("reference")
+    before = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    run = runs.start(project, strategy=strategy, endpoint=endpoint, seed=1)
+    runs.plan(run)
+    answer(run)
+    after = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    # Six prompts of some 1,400 bytes, 3 bytes a token, 3 a million tokens.
+    assert before.cost
+    assert Decimal("0.006") < before.cost < Decimal("0.012")
+    assert after.cost == Decimal(0)
+
+
+def test_without_prices_no_cost_is_named(project: Project) -> None:
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    strategy = selecting.strategy_version("reference")
+    found = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    assert found.cost is None
+
+
+def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) -> None:
+    strategy = selecting.strategy_version("pairwise")
+    with pytest.raises(runs.Refused):
+        foreseeing.foresee(project, strategy=strategy, endpoint=make_baseline(), seed=1)

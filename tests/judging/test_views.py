@@ -1,0 +1,289 @@
+"""Runs in the browser: listed, started, followed, steered."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Event, Membership, Project
+from judging import leasing, runs
+from judging.models import Dispatcher, Endpoint, Run
+from judging.providers.errors import Rejected
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import (
+    answer,
+    fail,
+    make_baseline,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, role="researcher", alias="rita")
+
+
+@pytest.fixture
+def browser(client: Client, member: Membership) -> Client:
+    client.force_login(member.account)
+    return client
+
+
+def page(name: str, *args: object) -> str:
+    return reverse(name, args=["fbi", *args])
+
+
+def text_of(browser: Client, name: str, *args: object, query: str = "") -> str:
+    answer = browser.get(page(name, *args) + query)
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def asked_run(project: Project, items: int = 3) -> Run:
+    """A planned run of an evaluator that nobody has asked yet."""
+    make_items(project, items)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
+    runs.plan(run)
+    run.refresh_from_db()
+    return run
+
+
+def long_ago(run: Run) -> None:
+    Event.objects.filter(subject=f"run {run.number}").update(
+        created_at=timezone.now() - timedelta(minutes=1)
+    )
+
+
+def test_an_empty_list_says_how_to_start(browser: Client, project: Project) -> None:
+    assert "Start the first run" in text_of(browser, "runs")
+
+
+def test_the_list_shows_state_strategy_counts_and_who(
+    browser: Client, project: Project, member: Membership
+) -> None:
+    items = make_items(project, 3)
+    make_judged(project, [(items[0], "detected"), (items[1], "missing")], member=member)
+    shown = text_of(browser, "runs")
+    for words in ("Run 1", "finished", "rouge-l", "baseline", "rita"):
+        assert words in shown
+    assert shown.count('<td class="number">1</td>') == 2  # one pending, one missing
+
+
+def test_a_run_is_started_and_shown(browser: Client, project: Project) -> None:
+    make_items(project, 2)
+    make_baseline()
+    sent = browser.post(page("run-new"), {"strategy": "rouge-l", "endpoint": "baseline", "seed": 5})
+    run = Run.objects.get()
+    assert sent.headers["Location"] == page("run", run.number)
+    assert (run.seed, run.member.alias, run.outcomes.count()) == (5, "rita", 2)
+
+
+def test_the_form_says_how_many_items_would_be_judged(browser: Client, project: Project) -> None:
+    make_items(project, 1234)
+    assert "<b>1,234</b> items are resolved" in text_of(browser, "run-new")
+
+
+def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
+    browser: Client, project: Project
+) -> None:
+    make_items(project, 2)
+    make_baseline()
+    sent = browser.post(
+        page("run-new"), {"strategy": "pairwise", "endpoint": "baseline", "seed": 5}
+    )
+    assert sent.status_code == 422
+    assert "needs an evaluator LLM" in sent.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_a_form_that_makes_no_sense_is_shown_again(browser: Client, project: Project) -> None:
+    sent = browser.post(
+        page("run-new"), {"strategy": "none", "endpoint": "", "limit": -1, "cap": 0, "seed": "x"}
+    )
+    assert sent.status_code == 422
+    assert sent.content.decode().count("field-error") == 4
+
+
+def test_an_estimate_starts_nothing(browser: Client, project: Project) -> None:
+    make_items(project, 3)
+    make_endpoint("http://127.0.0.1:9/v1", name="judge", price_in=1, price_out=1)
+    sent = browser.post(
+        page("run-new"),
+        {"strategy": "pairwise", "endpoint": "judge", "limit": 2, "seed": 5, "foresee": "1"},
+    )
+    assert "4 requests would be sent" in sent.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_a_running_run_is_polled_and_an_ended_one_is_not(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    assert 'hx-trigger="every 1500ms"' in text_of(browser, "run", run.number)
+    runs.cancel(run, None)
+    assert "hx-trigger" not in text_of(browser, "run", run.number)
+
+
+def test_a_poll_brings_the_progress_alone_until_the_run_ends(
+    browser: Client, project: Project
+) -> None:
+    run = asked_run(project)
+    polled = browser.get(page("run", run.number), headers=HTMX)
+    assert polled.content.decode().strip().startswith('<section id="progress"')
+    assert "HX-Refresh" not in polled.headers
+    answer(run)
+    runs.finish_if_done(run)
+    assert browser.get(page("run", run.number), headers=HTMX).headers["HX-Refresh"] == "true"
+
+
+def test_the_page_says_what_the_run_rests_on(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    shown = text_of(browser, "run", run.number)
+    for fact in (run.digest, str(run.seed), run.parser, "temperature = 0", run.endpoint.address):
+        assert fact in shown
+
+
+def test_failures_stand_there_in_the_providers_words(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    fail(run, Rejected("The provider answered 400: <b>no</b>"))
+    shown = text_of(browser, "run", run.number)
+    assert "<b>3 rejected</b>: <q>The provider answered 400: &lt;b&gt;no&lt;/b&gt;</q>" in shown
+    assert f"{page('run', run.number)}?result=missing&amp;cause=rejected#outcomes" in shown
+
+
+def test_a_paused_run_says_why(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    leasing.halt(run.endpoint, "The quota is used up.")
+    assert "The quota is used up." in text_of(browser, "run", run.number)
+
+
+def test_a_run_is_paused_resumed_and_cancelled(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    states = []
+    for step in ("pause", "resume", "cancel"):
+        browser.post(page(f"run-{step}", run.number))
+        run.refresh_from_db()
+        states.append(run.state)
+    assert states == ["paused", "running", "cancelled"]
+
+
+def test_cancelling_asks_once_more(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    assert "Cancel run 1?" in text_of(browser, "run-cancel", run.number)
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_what_failed_can_be_asked_again(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    fail(run, Rejected("no"))
+    browser.post(page("run-retry", run.number))
+    assert runs.progress(run).waiting == 3
+
+
+def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    sent = browser.post(page("run-resume", run.number))
+    assert sent.status_code == 422
+    assert "Run 1 is running, so it cannot become running." in sent.content.decode()
+
+
+def test_a_run_that_nobody_works_on_says_so(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    assert "No worker is running" not in text_of(browser, "run", run.number)
+    long_ago(run)
+    assert "No worker is running" in text_of(browser, "run", run.number)
+
+
+def test_a_run_that_a_worker_holds_says_nothing_of_workers(
+    browser: Client, project: Project
+) -> None:
+    run = asked_run(project)
+    long_ago(run)
+    assert leasing.take_dispatcher(run.endpoint_id, "worker", timezone.now())
+    assert Dispatcher.objects.exists()
+    assert "No worker is running" not in text_of(browser, "run", run.number)
+
+
+def test_a_run_that_waits_for_nothing_says_nothing_of_workers(
+    browser: Client, project: Project
+) -> None:
+    run = asked_run(project)
+    long_ago(run)
+    answer(run)
+    assert "No worker is running" not in text_of(browser, "run", run.number)
+
+
+def test_outcomes_come_by_fifty(browser: Client, project: Project) -> None:
+    items = make_items(project, 60)
+    run = make_judged(project, [(item, "detected") for item in items])
+    shown = text_of(browser, "run", run.number)
+    assert shown.count("/items/item-") == 50
+    assert "Page 1 of 2" in shown
+    assert text_of(browser, "run", run.number, query="?page=2").count("/items/item-") == 10
+
+
+@pytest.mark.parametrize(
+    "query, keys",
+    [
+        ("?result=parsed", {"item-1", "item-2", "item-4"}),
+        ("?result=missing", {"item-3"}),
+        ("?result=pending", {"item-5"}),
+        ("?category=spelling-errors", {"item-4"}),
+        ("?ability=long-form&result=detected", {"item-4"}),
+        ("?cause=truncated", {"item-3"}),
+        ("?category=unknown", set()),
+    ],
+)
+def test_outcomes_are_narrowed_down(
+    browser: Client, project: Project, query: str, keys: set[str]
+) -> None:
+    items = make_items(project, 3)
+    items += make_items(project, 1, category="spelling-errors", ability="long-form")
+    items += make_items(project, 1)
+    said = ["detected", "undetected", "missing", "detected"]
+    run = make_judged(project, zip(items[:4], said, strict=True))
+    shown = text_of(browser, "run", run.number, query=query)
+    assert {item.key for item in items if f"/items/{item.key}/" in shown} == keys
+
+
+def test_a_page_costs_the_same_for_few_and_for_many_items(
+    browser: Client, project: Project
+) -> None:
+    counts = []
+    for number in (2, 40):
+        items = make_items(project, number)
+        run = make_judged(project, [(item, "detected") for item in items])
+        counts.append([queries(browser, name, run) for name in ("runs", "run", "results")])
+    few, many = counts
+    # The second time there are two runs; the results page reads each of them.
+    assert many[:2] == few[:2]
+    assert many[2] - few[2] <= 6
+
+
+def queries(browser: Client, name: str, run: Run) -> int:
+    number = [run.number] if name == "run" else []
+    with CaptureQueriesContext(connection) as captured:
+        assert browser.get(page(name, *number)).status_code == 200
+    return len(captured)
+
+
+def test_the_baseline_is_offered_although_nobody_set_it_up(
+    browser: Client, project: Project
+) -> None:
+    Endpoint.objects.all().delete()
+    assert '<option value="baseline">baseline</option>' in text_of(browser, "run-new")

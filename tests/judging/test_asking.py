@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from annotation.models import Item
+from annotation.models import Item, Project
 from judging import asking, runs
-from judging.models import Outcome, Reply, Request, Run
+from judging.models import Endpoint, Outcome, Reply, Request, Run
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     TWO_CALLS,
@@ -348,3 +348,33 @@ def test_a_settled_outcome_holds_what_each_call_said(evaluator: ScriptedEvaluato
     # The judge knows of no wrong text, so that both are good in both orders.
     assert (outcome.result, outcome.detail) == ("undetected", "both_good")
     assert outcome.values == {"gold_first": "both_good", "perturbed_first": "both_good"}
+
+
+@pytest.mark.databases
+def test_two_runs_that_want_the_same_at_the_same_moment_send_each_once(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    evaluator.script = Script(latency=0.05)
+    projects = [make_project(), make_project()]
+    for project in projects:
+        make_items(project, 60)
+    endpoints = [make_endpoint(evaluator, model="same") for _ in projects]
+    together = threading.Barrier(2)
+
+    def start(project: Project, endpoint: Endpoint) -> None:
+        together.wait()
+        work(make_run(project, endpoint, TWO_CALLS), seconds=40)
+        connection.close()
+
+    threads = [
+        threading.Thread(target=start, args=pair) for pair in zip(projects, endpoints, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 120}
+    first, second = Run.objects.all()
+    assert first.state == second.state == Run.State.FINISHED
+    assert results(first) == results(second)
+    assert sum(results(first).values()) == 60

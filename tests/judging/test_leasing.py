@@ -1,0 +1,263 @@
+import threading
+from collections import Counter
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from annotation.models import Project
+from judging import leasing, runs, storing
+from judging.leasing import LEASE
+from judging.models import Endpoint, Outcome, Reply, Request, Run
+from judging.providers.errors import Rejected, ServerTrouble, Unauthorised
+from judging.storing import Result
+from tests.builders import make_project
+from tests.judging.builders_judging import (
+    answer,
+    fail,
+    make_answer,
+    make_endpoint,
+    make_items,
+    make_run,
+    results,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+NOWHERE = "http://127.0.0.1:9/v1"
+SOON = timedelta(seconds=1)
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    make_items(project, 6)
+    return planned(project)
+
+
+def planned(project: Project, **values: object) -> Run:
+    run = make_run(project, values.pop("endpoint", None) or make_endpoint(NOWHERE), **values)
+    runs.plan(run)
+    return run
+
+
+def due(now: datetime | None = None) -> list[int]:
+    return leasing.due_endpoints(now or timezone.now())
+
+
+def states() -> Counter[str]:
+    return Counter(Request.objects.values_list("state", flat=True))
+
+
+def test_one_worker_at_a_time_may_ask_an_endpoint_until_its_time_is_over() -> None:
+    now = timezone.now()
+    assert leasing.take_dispatcher(7, "a", now)
+    assert not leasing.take_dispatcher(7, "b", now + LEASE - SOON)
+    assert leasing.take_dispatcher(8, "b", now)
+    assert leasing.renew(7, "a", now + LEASE - SOON)
+    assert not leasing.take_dispatcher(7, "b", now + LEASE)
+    assert leasing.take_dispatcher(7, "b", now + 2 * LEASE)
+    assert not leasing.renew(7, "a", now + 2 * LEASE)
+    leasing.leave_dispatcher(7, "b", now + 2 * LEASE)
+    assert leasing.take_dispatcher(7, "a", now + 2 * LEASE)
+
+
+def test_renewing_keeps_the_holder_s_leases_and_no_others(run: Run) -> None:
+    now = timezone.now()
+    leasing.take_dispatcher(run.endpoint_id, "worker", now)
+    take(run, 2, "worker")
+    take(run, 1, "other")
+    leasing.renew(run.endpoint_id, "worker", now + 2 * LEASE)
+    late = Request.objects.filter(leased_until=now + 3 * LEASE)
+    assert set(late.values_list("leased_by", flat=True)) == {"worker"}
+    assert late.count() == 2
+
+
+def test_an_endpoint_is_due_while_a_run_of_it_has_something_to_do(project: Project) -> None:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(NOWHERE))
+    assert due() == [run.endpoint_id]  # to be planned
+    runs.plan(run)
+    assert due() == [run.endpoint_id]  # to be asked
+    take(run)
+    assert due() == []
+    assert due(timezone.now() + LEASE) == [run.endpoint_id]  # the worker died
+
+
+def test_an_endpoint_is_not_due_before_the_next_try(run: Run) -> None:
+    fail(run, ServerTrouble("wait", retry_after=60))
+    assert due() == []
+    assert due(timezone.now() + timedelta(seconds=61)) == [run.endpoint_id]
+
+
+def test_an_endpoint_is_due_while_an_answered_run_is_not_finished(run: Run) -> None:
+    answer(run)
+    assert due() == [run.endpoint_id]
+    runs.finish_if_done(run)
+    assert due() == []
+
+
+def test_a_run_that_is_paused_is_not_due(run: Run) -> None:
+    runs.pause(run, None)
+    assert due() == []
+    assert take(run) == []
+
+
+def test_what_a_dead_worker_held_is_freed_though_its_run_was_cancelled(run: Run) -> None:
+    take(run)
+    runs.cancel(run, None)
+    later = timezone.now() + LEASE
+    assert due(later) == [run.endpoint_id]
+    assert take(run, now=later) == []
+    assert states() == {"waiting": 6}
+
+
+def test_a_lease_takes_requests_in_the_run_s_random_order(run: Run) -> None:
+    order = list(Request.objects.order_by("place").values_list("pk", flat=True))
+    assert [one.request_id for one in take(run, 2)] == order[:2]
+    assert [one.request_id for one in take(run, 9)] == order[2:]
+    assert take(run) == []
+
+
+def test_runs_of_an_endpoint_share_what_is_leased(project: Project) -> None:
+    make_items(project, 20)
+    endpoint = make_endpoint(NOWHERE)
+    first = planned(project, endpoint=endpoint)
+    second = planned(project, endpoint=endpoint, strategy="vanilla")
+    batch = leasing.lease(endpoint, "worker", 10, timezone.now())
+    assert batch.runs == {first.pk, second.pk}
+    assert Counter(one.run_id for one in batch.leased) == {first.pk: 5, second.pk: 5}
+
+
+def test_a_lease_of_none_says_which_runs_go_on(run: Run) -> None:
+    assert leasing.lease(run.endpoint, "worker", 0, timezone.now()) == leasing.Batch(
+        frozenset({run.pk}), []
+    )
+
+
+def test_endpoints_of_one_address_and_model_share_requests(project: Project) -> None:
+    make_items(project, 4)
+    twins = [make_endpoint(NOWHERE, model="same") for _ in range(2)]
+    first, second = (planned(project, endpoint=endpoint) for endpoint in twins)
+    assert answer(first, number=1) == 1
+    runs.pause(first, None)
+    # What the first endpoint's run wanted too is asked by the second's.
+    assert answer(second) == 3
+    assert results(first) == results(second) == {"detected": 4}
+    assert set(due()) == {second.endpoint_id}
+    assert runs.finish_if_done(second)
+
+
+def test_another_model_shares_nothing(project: Project) -> None:
+    make_items(project, 4)
+    first, second = (planned(project) for _ in range(2))
+    assert (answer(first), answer(second)) == (4, 4)
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_never_lease_the_same_request(project: Project) -> None:
+    make_items(project, 80)
+    made = [planned(project, endpoint=make_endpoint(NOWHERE, model="same")) for _ in range(2)]
+    together, leased = threading.Barrier(2), Counter[int]()
+
+    def lease(run: Run) -> None:
+        together.wait()
+        while found := take(run, 5, f"worker {run.pk}"):
+            leased.update(one.request_id for one in found)
+        connection.close()
+
+    threads = [threading.Thread(target=lease, args=(run,)) for run in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(leased) == 80
+    assert set(leased.values()) == {1}
+
+
+def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "body_of", lambda *parts: b"{}")
+    assert take(run) == []
+    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
+    assert "by another version of this program" in run.reason
+    assert states() == {"waiting": 6}
+
+
+def test_the_same_results_stored_twice_change_nothing(run: Run) -> None:
+    leased = take(run)
+    found = [Result(one, make_answer()) for one in leased[:3]]
+    found += [Result(one, error=Rejected("no")) for one in leased[3:]]
+    for _ in range(2):
+        storing.store(run.endpoint, "worker", found)
+        storing.decide(found)
+    assert Reply.objects.count() == 3
+    assert set(Request.objects.values_list("state", "attempts")) == {("answered", 1), ("failed", 1)}
+    assert results(run) == {"detected": 3, "rejected": 3}
+
+
+def test_an_answer_that_comes_after_its_lease_ran_out_counts_if_it_is_the_first(run: Run) -> None:
+    leased, later = take(run, holder="slow"), timezone.now() + LEASE
+    again = take(run, holder="quick", now=later)
+    assert {one.request_id for one in again} == {one.request_id for one in leased}
+    storing.store(run.endpoint, "slow", [Result(leased[0], make_answer("first"))])
+    storing.store(run.endpoint, "quick", [Result(one, make_answer("second")) for one in again])
+    assert Counter(Reply.objects.values_list("text", flat=True)) == {"first": 1, "second": 5}
+    assert states() == {"answered": 6}
+
+
+def test_a_failure_that_comes_after_its_lease_ran_out_is_not_counted(run: Run) -> None:
+    leased = take(run, holder="slow")
+    take(run, holder="quick", now=timezone.now() + LEASE)
+    storing.store(run.endpoint, "slow", [Result(one, error=Rejected("no")) for one in leased])
+    assert set(Request.objects.values_list("state", "leased_by")) == {("leased", "quick")}
+
+
+@pytest.mark.parametrize("error", [None, Unauthorised("no")])
+def test_what_was_not_asked_or_needs_a_person_is_given_back_unused(
+    run: Run, error: Unauthorised | None
+) -> None:
+    leased = take(run)
+    storing.store(run.endpoint, "worker", [Result(one, error=error) for one in leased])
+    assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
+    assert len(take(run)) == 6
+
+
+def test_halting_pauses_every_running_run_of_the_endpoint(project: Project) -> None:
+    make_items(project, 2)
+    endpoint = make_endpoint(NOWHERE)
+    first = planned(project, endpoint=endpoint)
+    second = planned(project, endpoint=endpoint, strategy="vanilla")
+    other = planned(project)
+    leasing.halt(endpoint, "No more\0money.")
+    for run in (first, second, other):
+        run.refresh_from_db()
+    assert (first.state, second.state, other.state) == ("paused", "paused", "running")
+    assert first.reason == "No more\N{REPLACEMENT CHARACTER}money."
+
+
+def test_an_outcome_waits_for_all_of_its_calls(project: Project) -> None:
+    make_items(project, 1)
+    run = planned(project, strategy="vanilla-score")
+    answer(run, number=1)
+    assert results(run) == {"pending": 1}
+    answer(run)
+    assert Outcome.objects.get().detail == "equal"
+
+
+def test_due_endpoints_are_found_by_one_query(run: Run, django_assert_num_queries: object) -> None:
+    with django_assert_num_queries(1):  # type: ignore[operator]
+        due()
+
+
+def test_an_unknown_endpoint_is_never_due() -> None:
+    assert Endpoint.objects.count() == 0
+    assert due() == []

@@ -1,0 +1,174 @@
+"""Figures of runs, against numbers that were worked out by hand or by stats."""
+
+from itertools import cycle
+
+import pytest
+
+from annotation.models import Item, Project, Resolution
+from judging import reports
+from judging.models import Run
+from stats.rates import clustered_wilson, sums_of
+from tests.builders import make_project, make_resolution, make_revision
+from tests.judging.builders_judging import make_items, make_judged, make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def said(items: list[Item], *results: str) -> list[tuple[Item, str]]:
+    return list(zip(items, cycle(results), strict=False))
+
+
+@pytest.mark.databases
+def test_rates_and_clustered_intervals_are_those_of_stats_on_the_same_outcomes(
+    project: Project,
+) -> None:
+    judged, clusters = [], []
+    # Clusters of 1, 2, 3 and 4 items of which 1, 0, 2 and 1 are undetected and one more is missing.
+    for size, undetected in ((1, 1), (2, 0), (3, 2), (4, 1)):
+        items = make_items(project, size + 1, cluster=f"question-{size}")
+        results = ["undetected"] * undetected + ["detected"] * (size - undetected) + ["missing"]
+        judged += list(zip(items, results, strict=True))
+        clusters.append((size, undetected))
+    # A cluster of which nothing was parsed is no cluster of the interval.
+    judged += said(make_items(project, 2, cluster="nothing"), "missing")
+    (row,) = reports.undetected([make_judged(project, judged)])
+    assert (row.total, row.missing, row.parsed, row.detected, row.undetected) == (16, 6, 10, 6, 4)
+    assert row.estimate.value == 0.4
+    expected = clustered_wilson(sums_of(clusters))
+    assert (row.estimate.low, row.estimate.high) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.databases
+def test_with_one_item_a_cluster_the_interval_is_wilson_s(project: Project) -> None:
+    items = make_items(project, 10)
+    run = make_judged(project, said(items[:3], "undetected") + said(items[3:], "detected"))
+    (row,) = reports.undetected([run])
+    # Wilson 1927 with z = 1.959964, n = 10, y = 3:
+    # centre (0.3 + z^2/20) / (1 + z^2/10) = 0.3555, half width 0.2477
+    assert row.estimate.low == pytest.approx(0.10779, abs=1e-5)
+    assert row.estimate.high == pytest.approx(0.60322, abs=1e-5)
+
+
+def test_rows_stand_in_the_order_of_the_taxonomy_with_score_invariant_apart(
+    project: Project,
+) -> None:
+    same = make_items(project, 2, "score-invariant")
+    units = make_items(project, 1, category="incorrect-units", ability="reasoning")
+    numbers = make_items(project, 2)
+    spelling = make_items(project, 1, category="spelling", ability="long-form")
+    judged = said(same, "detected", "undetected") + said(units + numbers + spelling, "detected")
+    run = make_judged(project, judged)
+    rows = reports.undetected([run])
+    assert [row.group["category"] for row in rows] == [
+        "spelling",
+        "number-errors",
+        "incorrect-units",
+        "score-invariant",
+    ]
+    assert [row.estimate.value for row in rows] == [0, 0, 0, 0.5]
+    assert [row.total for row in reports.undetected([run], ["ability"])] == [1, 2, 1, 2]
+
+
+def test_a_row_without_ability_or_category_holds_error_items_alone(project: Project) -> None:
+    judged = said(make_items(project, 2, "score-invariant"), "undetected")
+    judged += said(make_items(project, 3), "detected")
+    run = make_judged(project, judged)
+    (row,) = reports.undetected([run], [])
+    assert (row.group, row.total, row.estimate.value) == ({}, 3, 0)
+    (row,) = reports.undetected([run], ["source_ability"])
+    assert (row.group, row.total) == ({"source_ability": "factual"}, 3)
+    rows = reports.undetected([run], ["ability", "source_ability"])
+    assert [(row.group["ability"], row.total) for row in rows] == [
+        ("factual", 3),
+        ("score-invariant", 2),
+    ]
+
+
+def test_repeats_of_other_items_are_in_no_total(project: Project) -> None:
+    original, *_ = make_items(project, 1, "score-invariant")
+    repeat = make_items(project, 1, "score-invariant", duplicate_of=original, category="formatting")
+    run = make_judged(project, said([original, *repeat], "undetected"), with_duplicates=True)
+    assert [row.total for row in reports.undetected([run], ["ability"])] == [1]
+    rows = reports.undetected([run])
+    assert [(row.group["ability"], row.total) for row in rows] == [("score-invariant", 1), ("", 1)]
+
+
+def test_an_item_that_was_corrected_after_the_run_is_left_out(project: Project) -> None:
+    items = make_items(project, 4)
+    run = make_judged(project, said(items, "undetected"))
+    make_revision(items[0], items[0].revision().texts | {"perturbed": "Corrected."})
+    # The old resolution is of the texts that were judged; ended, it holds no more.
+    items[0].resolutions.update(current=False)
+    make_resolution(items[0])
+    (row,) = reports.undetected([run])
+    assert row.total == 3
+    assert reports.left_out(run) == reports.LeftOut(pending=0, other_revision=1)
+
+
+@pytest.mark.databases
+def test_an_item_that_is_held_for_something_else_now_is_left_out(project: Project) -> None:
+    items = make_items(project, 5)
+    run = make_judged(project, [*said(items[:4], "detected", "missing"), (items[4], "pending")])
+    Resolution.objects.filter(item=items[0]).update(value="invalid")
+    Resolution.objects.filter(item=items[1]).update(value="score-invariant")
+    Resolution.objects.filter(item=items[2]).update(current=False)
+    (row,) = reports.undetected([run])
+    assert (row.total, row.missing) == (1, 1)
+    assert reports.left_out(run) == reports.LeftOut(pending=1, other_revision=3)
+
+
+def test_nothing_parsed_is_no_rate_and_never_zero(project: Project) -> None:
+    run = make_judged(project, said(make_items(project, 2), "missing"))
+    (row,) = reports.undetected([run])
+    assert (row.total, row.missing, row.parsed) == (2, 2, 0)
+    assert (row.estimate.value, row.estimate.low, row.estimate.reason) == (None, None, "no items")
+
+
+def test_one_cluster_has_a_rate_and_no_interval(project: Project) -> None:
+    items = make_items(project, 2, cluster="one")
+    run = make_judged(project, said(items, "detected", "undetected"))
+    (row,) = reports.undetected([run])
+    assert (row.estimate.value, row.estimate.low, row.estimate.reason) == (0.5, None, "one cluster")
+
+
+@pytest.mark.databases
+@pytest.mark.parametrize("by", [(), ("ability",), ("ability", "category")])
+def test_a_run_without_settled_outcomes_has_no_rows(project: Project, by: tuple[str, ...]) -> None:
+    make_items(project, 2)
+    run = make_run(project)
+    assert reports.undetected([run], by) == []
+    assert reports.undetected([], by) == []
+    assert reports.left_out(run) == reports.LeftOut(pending=2, other_revision=0)
+
+
+def test_a_field_that_outcomes_do_not_have_is_refused_with_those_they_have(
+    project: Project,
+) -> None:
+    with pytest.raises(reports.UnknownField, match="grouped by cluster; there are ability"):
+        reports.undetected([], ["cluster"])
+
+
+def test_missing_outcomes_are_counted_by_cause_as_far_as_figures_count_them(
+    project: Project,
+) -> None:
+    items = make_items(project, 6)
+    run = make_judged(project, said(items[:4], "missing") + said(items[4:], "detected"))
+    run.outcomes.filter(item=items[0]).update(cause="refused")
+    Resolution.objects.filter(item=items[1]).update(current=False)
+    names = {"run": 1, "endpoint": "baseline", "strategy": "rouge-l"}
+    assert reports.missing([run]) == [
+        {**names, "cause": "truncated", "n": 2},
+        {**names, "cause": "refused", "n": 1},
+    ]
+
+
+def test_a_table_of_a_run_is_one_query(project: Project, django_assert_num_queries: object) -> None:
+    make_judged(project, said(make_items(project, 3), "detected"))
+    runs = list(Run.objects.for_results())
+    with django_assert_num_queries(1):  # type: ignore[operator]
+        [row.as_row() for row in reports.undetected(runs)]

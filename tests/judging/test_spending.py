@@ -1,0 +1,193 @@
+"""The cost cap of design 3.11, down to the last digit and with workers that die."""
+
+import threading
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from annotation.models import Project
+from judging import runs, storing
+from judging.leasing import LEASE
+from judging.models import Budget, Endpoint, Request, Run
+from judging.providers.errors import Rejected, ServerTrouble
+from judging.storing import Result
+from tests.builders import make_project
+from tests.judging.builders_judging import (
+    answer,
+    fail,
+    make_answer,
+    make_endpoint,
+    make_items,
+    make_run,
+    take,
+    work,
+)
+from tests.services.scripted_evaluator import ScriptedEvaluator
+
+pytestmark = pytest.mark.django_db
+NOWHERE = "http://127.0.0.1:9/v1"
+# Nothing for what goes in, and 0.001 a token for 100 tokens at most that come out.
+PRICES = {"price_in": Decimal(0), "price_out": Decimal(1000), "parameters": {"max_tokens": 100}}
+CALL = Decimal("0.1")
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def capped(project: Project, cap: str | None = None, items: int = 10, **values: object) -> Run:
+    make_items(project, items)
+    endpoint = make_endpoint(NOWHERE, **PRICES, **values)
+    run = make_run(project, endpoint, cap=None if cap is None else Decimal(cap))
+    runs.plan(run)
+    return run
+
+
+def money(row: Run | Budget) -> tuple[Decimal, Decimal]:
+    row.refresh_from_db()
+    return row.reserved, row.spent
+
+
+def test_leasing_reserves_what_calls_may_cost_and_never_more_than_the_cap(project: Project) -> None:
+    run = capped(project, "0.35")
+    assert len(take(run)) <= 3
+    while take(run):
+        pass
+    assert money(run) == (Decimal("0.3"), 0)
+    assert run.state == Run.State.RUNNING  # those in flight may turn out cheaper
+
+
+def test_a_stored_reply_frees_what_it_did_not_cost(project: Project) -> None:
+    run = capped(project, "0.35")
+    assert answer(run, number=2, tokens_out=10) == 2
+    assert money(run) == (0, Decimal("0.02"))
+    assert set(Request.objects.values_list("reserved", flat=True)) == {0}
+
+
+def test_an_answer_whose_cost_is_not_told_counts_as_what_was_reserved(project: Project) -> None:
+    run = capped(project, "0.35")
+    answer(run, number=1, tokens_out=None)
+    assert money(run) == (0, CALL)
+
+
+def test_a_run_that_cannot_pay_the_next_call_is_paused(project: Project) -> None:
+    run = capped(project, "0.35")
+    while answer(run, tokens_out=100):
+        pass
+    assert money(run) == (0, Decimal("0.3"))
+    assert run.state == Run.State.PAUSED
+    assert "would pass the run's cost cap of 0.35" in run.reason
+
+
+def test_a_project_s_budget_holds_for_all_of_its_runs(project: Project) -> None:
+    budget = Budget.objects.create(project=project, cap=Decimal("0.75"))
+    first = capped(project)
+    second = make_run(project, first.endpoint, "vanilla")
+    runs.plan(second)
+    while answer(first, tokens_out=100):
+        pass
+    assert money(budget) == (0, Decimal("0.7"))
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert first.spent + second.spent == Decimal("0.7")
+    assert {first.state, second.state} == {Run.State.PAUSED}
+    assert "would pass the project's budget of 0.75" in first.reason
+
+
+@pytest.mark.databases
+def test_thirds_and_tenths_leave_no_rest(project: Project) -> None:
+    """SQLite counts in binary fractions, in which 0.3 - 0.1 - 0.1 - 0.1 is below zero."""
+    budget = Budget.objects.create(project=project, cap=Decimal(100))
+    run = capped(project, "100", items=30)
+    for number in (1, 2, 3, 5, 7):
+        answer(run, number=number, tokens_out=33)
+    assert money(run) == (0, 18 * Decimal("0.033"))
+    assert money(budget) == (0, 18 * Decimal("0.033"))
+
+
+def test_a_failure_frees_what_was_reserved(project: Project) -> None:
+    run = capped(project, "5")
+    fail(run, Rejected("no"), number=3)
+    fail(run, ServerTrouble("later", retry_after=60))
+    assert money(run) == (0, 0)
+
+
+def test_storing_twice_books_once(project: Project) -> None:
+    run = capped(project, "5")
+    found = [Result(one, make_answer(tokens_out=50)) for one in take(run)]
+    for _ in range(2):
+        storing.store(run.endpoint, "worker", found)
+    assert money(run) == (0, Decimal("0.5"))
+
+
+def test_what_a_dead_worker_had_reserved_is_freed_once(project: Project) -> None:
+    run = capped(project, "5")
+    lost = take(run, 4, "dead")
+    again = take(run, 10, "alive", now=timezone.now() + LEASE)
+    assert money(run) == (10 * CALL, 0)
+    # It was not dead after all.
+    storing.store(run.endpoint, "dead", [Result(one, make_answer(tokens_out=50)) for one in lost])
+    storing.store(run.endpoint, "alive", [Result(one, make_answer(tokens_out=50)) for one in again])
+    assert money(run) == (0, Decimal("0.5"))
+
+
+def test_prices_that_were_taken_away_stop_a_capped_run(project: Project) -> None:
+    run = capped(project, "5")
+    Endpoint.objects.update(price_out=None)
+    assert take(Run.objects.get(pk=run.pk)) == []
+    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
+    assert f"the prices of {run.endpoint.name} are unknown" in run.reason
+
+
+def test_prices_below_what_a_column_holds_are_rounded_up_before_and_add_up(
+    project: Project,
+) -> None:
+    make_items(project, 5)
+    endpoint = make_endpoint(NOWHERE, price_in=Decimal("0.000123"), price_out=Decimal("0.05"))
+    run = make_run(project, endpoint, cap=Decimal(1))
+    runs.plan(run)
+    answer(run)
+    assert money(run)[0] == 0
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_together_never_pass_the_budget(
+    project: Project, evaluator: ScriptedEvaluator
+) -> None:
+    budget = Budget.objects.create(project=project, cap=Decimal("0.45"))
+    make_items(project, 40)
+    endpoints = [make_endpoint(evaluator, **PRICES, in_flight=4) for _ in range(2)]
+    started = [make_run(project, endpoint) for endpoint in endpoints]
+    most: list[Decimal] = []
+
+    def watch() -> None:
+        while not over.wait(0.02):
+            most.append(sum(money(Budget.objects.get()), Decimal(0)))
+        connection.close()
+
+    def ask(run: Run) -> None:
+        work(run, seconds=40)
+        connection.close()
+
+    over = threading.Event()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    threads = [threading.Thread(target=ask, args=(run,)) for run in started]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    over.set()
+    watcher.join()
+    reserved, spent = money(budget)
+    assert max(most) <= budget.cap
+    assert reserved == 0
+    assert 0 < spent <= budget.cap
+    for run in started:
+        run.refresh_from_db()
+        assert (run.state, run.reserved) == (Run.State.PAUSED, 0)

@@ -1,0 +1,185 @@
+"""The commands of the evaluator half: run_strategy, results, export."""
+
+import csv
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Event, Project
+from judging.models import Run
+from tests.builders import make_project
+from tests.judging.builders_judging import make_endpoint, make_items, make_judged, make_run, work
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    project = make_project("p")
+    make_items(project, 4)
+    return project
+
+
+def say(command: str, *words: str) -> tuple[str, str]:
+    """What a command writes to standard output and to standard error."""
+    out, errors = io.StringIO(), io.StringIO()
+    call_command(command, *words, stdout=out, stderr=errors)
+    return out.getvalue(), errors.getvalue()
+
+
+def table(name: str, capsys: Any, *words: str) -> dict[str, Any]:
+    call_command("results", name, "--project", "p", *words)
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(command: str, *words: str) -> str:
+    with pytest.raises(CommandError) as caught:
+        say(command, *words)
+    assert caught.value.returncode == 2
+    return str(caught.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waiting_for_a_baseline_ends_with_every_item_decided(project: Project) -> None:
+    words = ("--project", "p", "--strategy", "rouge-l", "--endpoint", "baseline", "--wait")
+    out, errors = say("run_strategy", *words)
+    assert out == "Run 1 of p: 4 items\n"
+    assert errors.endswith("finished: 4 of 4 requests answered, 4 of 4 items decided\n")
+    assert Run.objects.get().state == Run.State.FINISHED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waiting_for_a_run_that_is_paused_ends_with_the_reason(
+    project: Project, evaluator: ScriptedEvaluator
+) -> None:
+    evaluator.script = Script(faults={"quota": ""})
+    name = make_endpoint(evaluator).name
+    words = ("--project", "p", "--strategy", "reference", "--endpoint", name, "--wait")
+    with pytest.raises(CommandError, match=r"Run 1 is paused: .*the quota is used up"):
+        say("run_strategy", *words)
+
+
+def test_a_run_without_waiting_is_left_to_the_workers(project: Project) -> None:
+    words = ("--project", "p", "--strategy", "rouge-l", "--endpoint", "baseline", "--limit", "3")
+    begun = time.monotonic()
+    out, _ = say("run_strategy", *words)
+    assert out == "Run 1 of p: 3 items\n"
+    assert time.monotonic() - begun < 5
+    assert Run.objects.get().state == Run.State.PLANNING
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--project", "q", "There is no project 'q'"),
+        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Known are length,"),
+        ("--endpoint", "nobody", "There is no endpoint 'nobody' (known: baseline)"),
+        ("--strategy", "vanilla", "Strategy vanilla needs an evaluator LLM"),
+        ("--limit", "0", "--limit must be 1 or more"),
+        ("--cap", "much", "--cap 'much' is not an amount"),
+        ("--cap", "-1", "--cap must be more than 0"),
+    ],
+)
+def test_what_cannot_be_run_is_said_with_the_remedy(
+    project: Project, option: str, value: str, words: str
+) -> None:
+    options = {"--project": "p", "--strategy": "rouge-l", "--endpoint": "baseline", option: value}
+    assert words in refused("run_strategy", *(part for pair in options.items() for part in pair))
+    assert not Run.objects.exists()
+
+
+def test_results_print_a_table_as_json_with_unrounded_rates(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = ["detected", "detected", "undetected", "missing"]
+    make_judged(project, zip(project.items.order_by("position"), results, strict=True))
+    found = table("undetected", capsys)
+    assert found["table"] == "undetected"
+    names = "run endpoint strategy ability category total missing parsed detected undetected"
+    assert found["columns"] == [*names.split(), "rate", "low", "high", "reason"]
+    (row,) = found["rows"]
+    assert row | {"low": 0, "high": 0} == {
+        "run": 1, "endpoint": "baseline", "strategy": "rouge-l",
+        "ability": "factual", "category": "number-errors",
+        "total": 4, "missing": 1, "parsed": 3, "detected": 2, "undetected": 1,
+        "rate": 1 / 3, "low": 0, "high": 0, "reason": None,
+    }  # fmt: skip
+    assert 0 < row["low"] < 1 / 3 < row["high"] < 1
+
+
+def test_results_can_be_grouped_by_other_fields_and_narrowed_to_a_run(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = list(project.items.all())
+    for _ in range(2):
+        make_judged(project, [(item, "detected") for item in items])
+    assert [row["run"] for row in table("undetected", capsys)["rows"]] == [1, 2]
+    (row,) = table("undetected", capsys, "--run", "2", "--by", "")["rows"]
+    assert (row["run"], row["total"]) == (2, 4)
+    assert "ability" not in row
+    (row,) = table("undetected", capsys, "--run", "1", "--by", "source_ability")["rows"]
+    assert row["source_ability"] == "factual"
+
+
+def test_results_as_csv_have_the_same_columns(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_judged(project, [(item, "missing") for item in project.items.all()])
+    call_command("results", "undetected", "--project", "p", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["missing"], row["rate"], row["reason"]) == ("4", "", "no items")
+    call_command("results", "missing", "--project", "p", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["cause"], row["n"]) == ("truncated", "4")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--project", "q"), "There is no project 'q'"),
+        (("--project", "p", "--run", "7"), "p has no run 7"),
+        (("--project", "p", "--by", "cluster"), "cannot be grouped by cluster"),
+    ],
+)
+def test_results_that_cannot_be_given_say_why(
+    project: Project, words: tuple[str, ...], message: str
+) -> None:
+    assert message in refused("results", "undetected", *words)
+
+
+@pytest.mark.parametrize("name", ["items", "labels", "calls", "outcomes"])
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_every_table_of_rows_is_written_whole_in_every_format(
+    project: Project, tmp_path: Path, name: str, format: str
+) -> None:
+    make_run(project)
+    path = tmp_path / f"{name}.{format}"
+    _, said = say("export", name, "--project", "p", "--format", format, "--output", str(path))
+    rows = len(path.read_text(encoding="utf-8").splitlines()) - (format == "csv")
+    assert rows == {"items": 4, "labels": 0, "calls": 0, "outcomes": 4}[name]
+    assert said == f"{rows} rows of {name} written to {path}\n"
+    assert Event.objects.filter(kind="export", subject=name).count() == 1
+
+
+def test_an_export_that_cannot_be_written_leaves_nothing(project: Project, tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "items.csv"
+    words = ("--project", "p", "--format", "csv", "--output", str(path))
+    assert "cannot be written" in refused("export", "items", *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_command_works_on_runs_that_were_started_elsewhere_too(
+    project: Project, evaluator: ScriptedEvaluator
+) -> None:
+    endpoint = make_endpoint(evaluator)
+    other = make_run(project, endpoint)
+    words = ("--project", "p", "--strategy", "vanilla", "--endpoint", endpoint.name, "--wait")
+    say("run_strategy", *words)
+    assert work(other).state == Run.State.FINISHED

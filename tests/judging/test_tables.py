@@ -1,0 +1,99 @@
+"""Rows that are exported: keys and texts as they were, nothing that only the database knows."""
+
+import json
+
+import pytest
+
+from annotation.models import Project
+from judging import runs, tables
+from judging.models import Run
+from judging.providers.errors import Rejected
+from tests.builders import make_project
+from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
+    runs.plan(run)
+    return run
+
+
+def test_a_call_has_its_reply_and_what_was_read_in_it(project: Project, run: Run) -> None:
+    answer(run, '{"explanation": "Six?", "score": 4}')
+    first, _ = tables.calls(project)
+    assert set(first) == set(tables.EXPORTS["calls"].columns)
+    assert (first["run"], first["item"], first["revision"]) == (1, "item-1", 1)
+    assert (first["role"], first["order"], first["state"]) == ("perturbed", 0, "answered")
+    assert first["text"] == '{"explanation": "Six?", "score": 4}'
+    assert (first["value"], first["path"], first["explanation"]) == (4.0, "strict", "Six?")
+    assert len(first["request"]) == 64
+
+
+def test_a_call_that_failed_has_its_cause_and_no_reply(project: Project, run: Run) -> None:
+    fail(run, Rejected("The provider answered 400: no"))
+    first, _ = tables.calls(project)
+    assert (first["state"], first["failure"]) == ("failed", "rejected")
+    assert first["message"] == "The provider answered 400: no"
+    assert first.get("text") is None
+
+
+def test_a_reply_that_another_run_s_parser_read_is_read_as_this_run_does(
+    project: Project, run: Run
+) -> None:
+    answer(run)
+    run.calls.get(outcome__item__key="item-1").request.reply.readings.update(parser="another")
+    first, second = tables.calls(project)
+    assert (first["value"], second["value"]) == (None, 5.0)
+
+
+def test_an_outcome_has_what_a_table_is_made_of(project: Project, run: Run) -> None:
+    answer(run)
+    first, _ = tables.outcomes(project)
+    assert tuple(first) == tables.EXPORTS["outcomes"].columns
+    assert (first["item"], first["result"], first["detail"]) == ("item-1", "detected", "lower")
+    assert (first["ability"], first["cluster"]) == ("factual", "cluster-1")
+    assert first["values"] == {"perturbed": 5.0}
+
+
+@pytest.mark.parametrize("name", ["calls", "outcomes"])
+def test_rows_hold_plain_values_in_the_order_of_the_items(
+    project: Project, run: Run, name: str
+) -> None:
+    answer(run)
+    rows = list(tables.EXPORTS[name].rows(project))
+    assert [row["item"] for row in rows] == ["item-1", "item-2"]
+    json.dumps(rows, default=str)
+
+
+def test_another_project_s_rows_are_not_in_it(run: Run) -> None:
+    answer(run)
+    assert list(tables.calls(make_project())) == []
+    assert list(tables.outcomes(make_project())) == []
+
+
+@pytest.mark.parametrize("name", ["calls", "outcomes"])
+def test_a_table_costs_the_same_number_of_queries_at_any_length(
+    project: Project, run: Run, name: str, django_assert_max_num_queries: object
+) -> None:
+    answer(run)
+    with django_assert_max_num_queries(4):  # type: ignore[operator]
+        list(tables.EXPORTS[name].rows(project))
+
+
+def test_the_columns_of_a_table_of_figures_name_what_it_is_grouped_by() -> None:
+    assert tables.columns("undetected", ["category"])[:4] == (
+        "run",
+        "endpoint",
+        "strategy",
+        "category",
+    )
+    assert tables.columns("categories", ["category"]) == ("ability", "category", "items")

@@ -16,6 +16,8 @@ from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 from psycopg import sql
 
+from config import celery_app
+
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 ON_POSTGRESQL = os.environ.get("DATABASE_URL", "").startswith("postgres")
@@ -32,6 +34,8 @@ def lacking(message: str) -> NoReturn:
 
 
 def pytest_configure() -> None:
+    # Messages of tests go to a queue that no worker of an installation reads.
+    celery_app.conf.task_default_queue = f"tests-{os.getpid()}"
     # Hashing a password is slow by design; no test is about that.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Files are served where they lie; that they can be collected has a test of its own.

@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from celery import Celery, current_app
@@ -9,7 +9,9 @@ from judging import asking, bell, embedded, leasing, tasks
 
 
 @pytest.fixture(autouse=True)
-def _stop_flag_restored() -> object:
+def _nothing_left_over() -> Iterator[None]:
+    """Messages of earlier tests are thrown away, and slices of later ones may run."""
+    current_app.control.purge()
     yield
     asking.STOP.clear()
 

@@ -23,13 +23,14 @@ COUNTED = {"yes": "Counted", "no": "Left out"}
 class OutcomeFilter(django_filters.FilterSet):
     """Fields of outcomes, and whether figures count them."""
 
-    ability = django_filters.CharFilter()
-    category = django_filters.CharFilter()
+    ability = django_filters.CharFilter(max_length=80)
+    category = django_filters.CharFilter(max_length=80)
+    source_ability = django_filters.CharFilter(label="Made from", max_length=80)
     result = django_filters.ChoiceFilter(
         choices=[*RESULTS.items()], label="Result", method="with_result", empty_label="All"
     )
-    detail = django_filters.CharFilter()
-    cause = django_filters.CharFilter()
+    detail = django_filters.CharFilter(max_length=20)
+    cause = django_filters.CharFilter(max_length=20)
     counted = django_filters.ChoiceFilter(
         label="In figures",
         choices=[*COUNTED.items()],
@@ -50,7 +51,7 @@ class OutcomeFilter(django_filters.FilterSet):
     def offer(self, kinds: Iterable[Mapping[str, Any]]) -> forms.Form:
         """The form of the filter, which offers what the run holds and nothing else."""
         kinds = list(kinds)
-        for name in ("ability", "category", "detail", "cause"):
+        for name in ("ability", "category", "source_ability", "detail", "cause"):
             held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
             chosen = self.data.get(name)
             choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
@@ -68,6 +69,6 @@ def _title(name: str, value: str) -> str:
     if name == "category":
         found = known.find(value)
         return found.name if found else value
-    if name == "ability":
+    if name in {"ability", "source_ability"}:
         return next((one.name for one in known.abilities if one.slug == value), value)
     return value

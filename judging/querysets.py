@@ -191,7 +191,7 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 
     def kinds(self) -> models.QuerySet[Any, dict[str, Any]]:
         """Which combinations of group and result there are, with their number."""
-        fields = ("ability", "category", "result", "detail", "cause")
+        fields = ("ability", "category", "source_ability", "result", "detail", "cause")
         return self.values(*fields).annotate(n=Count("pk")).order_by(*fields)
 
     def _held(self) -> Q:

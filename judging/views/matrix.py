@@ -12,10 +12,12 @@ from judging import reports
 from judging.models import Run
 from judging.reports import Undetected
 
+NAMES = ("ability", "category", "source_ability")
 HEATS = 5
 REPEATS = "Repeats of other items, in no ability"
 
-Key = tuple[str, str]
+# Ability, category and source ability; "" where a line is over all of them.
+Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the table: an ability (`category` is ""), or a category of it."""
+    """A row of the table: an ability, a category of it, or where score-invariant items are from."""
 
     ability: str
-    category: str
     title: str
     cells: tuple[Cell, ...]
 
@@ -72,7 +73,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """An ability's own line, None for items that repeat others, and those of its categories."""
+    """An ability's own line, None for items that repeat others, and the lines below it.
+
+    Those are its categories; of score-invariant items the abilities they were made from.
+    """
 
     title: str
     head: Line | None
@@ -87,41 +91,46 @@ def sections(runs: Sequence[Run], measure: Measure) -> list[Section]:
     """The table of these runs, in the order of the taxonomy; groups no run has are left out."""
     heads = _by_key(reports.undetected(runs, ("ability",)))
     bodies = _by_key(reports.undetected(runs, ("ability", "category")))
-    abilities = dict.fromkeys(ability for ability, _ in _ordered(bodies))
+    made_from = _by_key(reports.undetected(runs, ("ability", "source_ability")))
+    abilities = dict.fromkeys(key[0] for key in _ordered(bodies))
     return [
         Section(
             title=_ability(ability),
-            head=_line((ability, ""), heads, runs, measure) if ability else None,
-            lines=tuple(
-                _line(key, bodies, runs, measure)
-                for key in _ordered(bodies)
-                if key[0] == ability and ability != SI_ITEM
-            ),
+            head=_line((ability, "", ""), heads, runs, measure) if ability else None,
+            lines=_below(ability, made_from if ability == SI_ITEM else bodies, runs, measure),
         )
         for ability in abilities
     ]
 
 
+def _below(
+    ability: str,
+    rows: dict[Key, dict[int, Undetected]],
+    runs: Sequence[Run],
+    measure: Measure,
+) -> tuple[Line, ...]:
+    named = [key for key in _ordered(rows) if key[0] == ability and any(key[1:])]
+    return tuple(_line(key, rows, runs, measure) for key in named)
+
+
 def _by_key(rows: Iterable[Undetected]) -> dict[Key, dict[int, Undetected]]:
     found: dict[Key, dict[int, Undetected]] = {}
     for row in rows:
-        key = row.group["ability"], row.group.get("category", "")
+        key = tuple(row.group.get(name, "") for name in NAMES)
         found.setdefault(key, {})[row.run.pk] = row
     return found
 
 
 def _ordered(rows: Iterable[Key]) -> list[Key]:
-    return sorted(rows, key=lambda key: reports.place({"ability": key[0], "category": key[1]}))
+    return sorted(rows, key=lambda key: reports.place(dict(zip(NAMES, key, strict=True))))
 
 
 def _line(
     key: Key, rows: dict[Key, dict[int, Undetected]], runs: Sequence[Run], measure: Measure
 ) -> Line:
     found = rows.get(key, {})
-    ability, category = key
     cells = tuple(_cell(key, run, found.get(run.pk), measure) for run in runs)
-    title = _category(category) if category else _ability(ability)
-    return Line(ability, category, title, cells)
+    return Line(key[0], _title(key), cells)
 
 
 def _cell(key: Key, run: Run, row: Undetected | None, measure: Measure) -> Cell:
@@ -157,10 +166,16 @@ def _heat(undetected: float | None, invariant: bool) -> int | None:
 
 def _link(key: Key, run: Run, result: str) -> str:
     """The run's outcomes, narrowed down to exactly the items behind a cell."""
-    ability, category = key
-    query = {"ability": ability, "category": category, "result": result, "counted": "yes"}
+    query = {**dict(zip(NAMES, key, strict=True)), "result": result, "counted": "yes"}
     page = reverse("run", args=[run.project.slug, run.number])
     return f"{page}?{urlencode({k: v for k, v in query.items() if v})}#outcomes"
+
+
+def _title(key: Key) -> str:
+    ability, category, source = key
+    if source:
+        return f"made from {_ability(source)}"
+    return _category(category) if category else _ability(ability)
 
 
 def _ability(slug: str) -> str:

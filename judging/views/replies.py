@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from annotation import access, diffs
-from judging import frames, runs
+from judging import calls, frames
 from judging.frames import CallSpec, Prompt
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
 
@@ -60,7 +60,7 @@ def _asked(run: Run, outcome: Outcome, call: Call) -> Asked:
     strategy = run.strategy.strategy()
     spec = CallSpec(call.role, call.order)
     texts = outcome.revision.texts
-    digest = runs.digest_of(run, runs.body_of(run, texts, spec, strategy), call.sample)
+    digest = calls.digest_of(run, calls.body_of(run, texts, spec, strategy), call.sample)
     reply = getattr(call.request, "reply", None)
     readings = reply.readings.all() if reply else []
     return Asked(

@@ -103,6 +103,17 @@ def test_score_invariant_is_read_the_other_way(browser: Client, project: Project
     )
 
 
+def test_false_alarms_are_told_apart_by_the_ability_of_the_answer(
+    browser: Client, project: Project
+) -> None:
+    false_alarm(project)
+    page = shown(browser)
+    assert rows(page)["made from Factual"].startswith("25.0 %")
+    [link] = re.findall(r'href="([^"]*source_ability=factual&amp;result=parsed[^"]*)"', page)
+    outcomes = shown(browser, page=link.replace("&amp;", "&").removesuffix("#outcomes"))
+    assert len(re.findall(r'<a href="[^"]*/items/item-', outcomes)) == 4
+
+
 def test_a_few_false_alarms_are_not_shaded_and_many_missed_errors_are(
     browser: Client, project: Project
 ) -> None:

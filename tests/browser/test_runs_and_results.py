@@ -1,0 +1,115 @@
+"""Runs and results in the browser: nothing for axe to find, charts drawn, progress followed."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from annotation.models import Membership, Project
+from judging import runs
+from judging.models import Run
+from judging.providers.errors import Rejected
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import (
+    answer,
+    fail,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, role="researcher")
+
+
+def address(name: str, *args: object) -> str:
+    return reverse(name, args=["fbi", *args])
+
+
+def judged(project: Project) -> Run:
+    """A run with missed errors, false alarms and missing items."""
+    items = make_items(project, 4)
+    items += make_items(
+        project, 3, "score-invariant", category="score-invariant", ability="score-invariant"
+    )
+    said = ["detected", "undetected", "undetected", "missing", "detected", "undetected", "missing"]
+    return make_judged(project, zip(items, said, strict=True))
+
+
+def planned(project: Project) -> Run:
+    make_items(project, 4)
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
+    runs.plan(run)
+    return run
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_results_and_their_chart(
+    open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
+) -> None:
+    judged(project)
+    judged(project)
+    page = open_page(member.account, address("results"), **look(width, scheme))
+    # Two runs, two groups: four dots, each with an interval.
+    expect(
+        page.locator("[data-chart] .mark-symbol path[aria-roledescription=point]")
+    ).to_have_count(4)
+    checked(page)
+    page.click("text=Undetected")
+    page.wait_for_selector("[data-chart] svg")
+    checked(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_pages_of_a_run(
+    open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
+) -> None:
+    run = planned(project)
+    answer(run, number=2)
+    fail(run, Rejected("The provider answered 400: no"), number=1)
+    page = open_page(member.account, address("run", 1), **look(width, scheme))
+    for path in (
+        address("run", 1),
+        address("run-item", 1, "item-1"),
+        address("run-cancel", 1),
+        address("runs"),
+        address("run-new"),
+    ):
+        page.goto(path)
+        checked(page)
+    page.select_option("[name=strategy]", "pairwise")
+    page.select_option("[name=endpoint]", "baseline")
+    page.click("text=Estimate the calls")
+    page.wait_for_selector(".notice[data-kind=error]")
+    checked(page)
+
+
+def test_progress_is_followed_until_the_run_ends(
+    open_page: OpenPage, project: Project, member: Membership
+) -> None:
+    run = planned(project)
+    page = open_page(member.account, address("run", 1))
+    expect(decided(page)).to_have_text("0 of 4")
+    answer(run, number=3)
+    expect(decided(page)).to_have_text("3 of 4")
+    expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(4)
+    answer(run)
+    runs.finish_if_done(run)
+    # The page loads itself once more, so that its list is complete too.
+    expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(0)
+    expect(page.locator("#progress [role=status]")).to_have_text("finished")
+
+
+def decided(page: Page) -> Locator:
+    return page.locator("#progress .stats dd").first

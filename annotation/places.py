@@ -54,17 +54,28 @@ def to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
 def hold_again(member: Membership, withdrawn: Label, item: Item, now: datetime) -> Slot | None:
     """Hold a slot of the withdrawn label's item, and give back what else the member holds.
 
-    If none is free the slot is returned as it is, somebody else's; None if the item is deleted.
+    If none is free the slot is returned as it is, somebody else's. If the item is deleted its
+    slot is given back, for whoever comes when it is restored, and there is none to return.
     """
-    slots = Slot.objects.at(member.project_id, withdrawn.stage)
-    for other in slots.held_by(member.pk).of_others_than(item).locked():
-        other.give_back()
-    last_shown = withdrawn.slot or slots.filter(item=item).in_order().first()
-    if last_shown is None or item.deleted_at:
+    give_back_others(member, withdrawn.stage, item)
+    slots = Slot.objects.at(member.project_id, withdrawn.stage).filter(item=item)
+    last_shown = withdrawn.slot or slots.in_order().first()
+    if last_shown is None:
         return None
     slot = to_fill(member, last_shown, now)
+    if item.deleted_at:
+        if slot and slot.member_id == member.pk:
+            slot.give_back()
+        return None
     if slot:
         slot.hold(member.pk, until(member, now))
     slot = slot or last_shown
     slot.item = item
     return slot
+
+
+def give_back_others(member: Membership, stage: str, item: Item) -> None:
+    """Give back what the member holds of other items, so that they hold this one alone."""
+    held = Slot.objects.at(member.project_id, stage).held_by(member.pk)
+    for slot in held.of_others_than(item).locked():
+        slot.give_back()

@@ -108,7 +108,8 @@ def label(
 
     It counts if it fills a slot: the one it was taken for or, if that was given away, one of the
     item that is free. Else it is kept as extra. Raises `Refused` for a key, item or answer that
-    was not offered and `Stale` if the texts were corrected meanwhile.
+    was not offered or a key that said something else before, and `Stale` if the texts were
+    corrected meanwhile.
     """
     now = now or timezone.now()
     task = tasktypes.from_definition(member.project.task_type.definition)
@@ -122,7 +123,7 @@ def label(
         _lock(member)
         sent = Label.objects.filter(submission=tickets.digest(key)).first()
         if sent:
-            return sent
+            return _same(sent, said)
         slot = _shown_slot(member, ticket, item_key, revision)
         _check_fresh(slot.item, revision)
         made = _store(member, slot, tickets.digest(key), said, now)
@@ -164,6 +165,7 @@ def correct(
         _check_fresh(slot.item, revision)
         _revise(slot.item, corrected, member, note, now)
         _stop_older_labels(slot.item, member, now)
+        places.give_back_others(member, slot.stage, slot.item)
         slot.hold(member.pk, places.until(member, now))
         resolving.settle(slot.item, now=now)
         _record("correct", member, slot.item, revision=slot.item.revision_number, note=note)
@@ -253,12 +255,24 @@ def _check_fresh(item: Item, revision: int) -> None:
         raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")
 
 
+def _same(sent: Label, said: _Said) -> Label:
+    """The stored label, if it still says what is said now.
+
+    Else the person went back to an old page, and what they say now must not be dropped in silence.
+    """
+    if sent.withdrawn_at:
+        raise Refused("This page's label was taken back. Load the page again to give another.")
+    if (sent.answers, sent.comment) != (said.answers, said.comment):
+        raise Refused(f"This page was sent before, as {sent.choice!r}. Undo that to change it.")
+    return sent
+
+
 def _store(member: Membership, shown: Slot, submission: str, said: _Said, now: datetime) -> Label:
     item, stage = shown.item, shown.stage
     slot = places.to_fill(member, shown, now)
     earlier = Label.objects.current().filter(member=member, item=item, stage=stage).first()
     if earlier:
-        earlier.stop_counting()
+        earlier.give_way()
     if slot:
         slot.fill(member.pk)
     task_type = member.project.task_type
@@ -322,8 +336,7 @@ def _revise(
 def _stop_older_labels(item: Item, author: Membership, now: datetime) -> None:
     counted = Label.objects.counted().filter(item=item).select_related("slot")
     for older in counted:
-        older.counted = False
-        older.save(update_fields=["counted"])
+        older.stop_counting()
         if older.slot and older.member_id != author.pk:
             older.slot.give_back()
     # Somebody who is looking at the old texts now is told so by `Stale` when they submit.

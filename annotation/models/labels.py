@@ -130,7 +130,7 @@ class Cursor(models.Model):
 class Label(models.Model):
     """What one member said of one revision. A row is never rewritten: a change is a new row.
 
-    `current` turns false when it is superseded, undone, or the texts were corrected by another;
+    `current` turns false when it is superseded or undone, `counted` when its texts are corrected;
     `slot` is empty for an extra label, one that came after its place was given away.
     """
 
@@ -183,9 +183,15 @@ class Label(models.Model):
     def __str__(self) -> str:
         return f"{self.choice} by {self.member}"
 
-    def stop_counting(self) -> None:
+    def give_way(self) -> None:
+        """To a later label of the same member, which supersedes it."""
         self.current = False
         self.save(update_fields=["current"])
+
+    def stop_counting(self) -> None:
+        """Since it speaks of texts that were corrected; it stays what the member said last."""
+        self.counted = False
+        self.save(update_fields=["counted"])
 
     def withdraw(self, now: datetime) -> None:
         self.current, self.withdrawn_at = False, now

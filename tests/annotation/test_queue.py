@@ -129,8 +129,31 @@ def test_the_same_key_twice_is_one_label() -> None:
     member = make_member(make_project())
     make_item(member.project)
     offer = take(member)
-    assert say(member, offer) == say(member, offer, "invalid")
-    assert Label.objects.get().choice == "valid"
+    assert say(member, offer) == say(member, offer, seconds=9.0)
+    assert Label.objects.get().seconds is None
+
+
+@pytest.mark.parametrize("change", [{"choice": "invalid"}, {"comment": "After all!"}])
+def test_another_answer_from_a_page_that_was_sent_is_not_dropped_in_silence(
+    change: dict[str, str],
+) -> None:
+    member = make_member(make_project())
+    make_item(member.project)
+    offer = take(member)
+    say(member, offer)
+    with pytest.raises(Refused, match="sent before, as 'valid'"):
+        say(member, offer, **change)
+
+
+def test_a_page_whose_label_was_taken_back_stores_nothing_and_says_so() -> None:
+    member = make_member(make_project())
+    item = make_item(member.project)
+    offer = take(member)
+    say(member, offer)
+    queue.undo(member)
+    with pytest.raises(Refused, match="taken back"):
+        say(member, offer)
+    assert counted(item) == []
 
 
 def test_another_persons_key_is_refused_before_and_after_its_use() -> None:
@@ -306,6 +329,17 @@ def test_a_correction_keeps_the_line_breaks_that_a_page_cannot_hand_back() -> No
     assert offer.revision.texts["perturbed"] == "A\r\nd"
 
 
+def test_a_correction_of_an_item_labelled_before_gives_back_the_one_held_since() -> None:
+    member = make_member(make_project())
+    make_item(member.project), make_item(member.project)
+    labelled = take(member)
+    say(member, labelled)
+    held_since = take(member)
+    correct(member, labelled)
+    assert take(member).item == labelled.item
+    assert Slot.objects.get(item=held_since.item).returned
+
+
 def test_who_lost_the_place_cannot_correct() -> None:
     ana, _, hers, _ = lose_slot()
     with pytest.raises(Stale, match="somebody else"):
@@ -370,6 +404,8 @@ def test_undo_of_an_item_that_was_deleted_offers_nothing() -> None:
     Item.objects.update(deleted_at=NOW)
     assert queue.undo(member) is None
     assert Label.objects.get().withdrawn_at
+    Item.objects.update(deleted_at=None)
+    assert isinstance(queue.next_offer(make_member(member.project)), queue.Offer)
 
 
 # ------------------------------------------------------------------------------------- resolving

@@ -1,6 +1,8 @@
 """The label screen: one item at a time, as a page or, for htmx, as its panel alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from django.contrib import messages
@@ -8,7 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from annotation import access, diffs, queue, tasktypes, taxonomy
@@ -34,6 +36,25 @@ class Notice:
     kept: str = ""
 
 
+def _submission(
+    view: Callable[[HtmxRequest, Membership], HttpResponse],
+) -> Callable[[HtmxRequest, str], HttpResponse]:
+    """A view of what a member sends. GET changes nothing and leads to the item.
+
+    For that is how a person arrives whose session ended while they wrote: signed in again, they
+    are sent on to the address that they had posted to.
+    """
+
+    @require_http_methods(["GET", "POST"])
+    @login_required
+    @wraps(view)
+    def served(request: HtmxRequest, slug: str) -> HttpResponse:
+        member = access.member_for(request, slug, right="label")
+        return redirect("vet", slug=slug) if request.method == "GET" else view(request, member)
+
+    return served
+
+
 @require_GET
 @never_cache
 @login_required
@@ -46,27 +67,23 @@ def vet(request: HtmxRequest, slug: str) -> HttpResponse:
     return response
 
 
-@require_POST
-@login_required
-def label(request: HtmxRequest, slug: str) -> HttpResponse:
+@_submission
+def label(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a label and bring the next item."""
-    member = access.member_for(request, slug, right="label")
     task = _task(member)
     form = LabelForm(request.POST, task)
     try:
         made = queue.label(member, **_checked(form).shown(), **form.said())
     except queue.Refused as problem:
-        return _explain(request, member, problem)
+        return _explain(request, member, problem, kept=request.POST.get("comment", ""))
     option = next(o for o in task.deciding.options if o.value == made.choice)
     extra = "" if made.counted else " It came after the item went to somebody else: kept as extra."
     return _go_on(request, member, f"{made.item.key} is labelled: {option.title}.{extra}")
 
 
-@require_POST
-@login_required
-def correct(request: HtmxRequest, slug: str) -> HttpResponse:
+@_submission
+def correct(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a corrected text as a new revision and show it."""
-    member = access.member_for(request, slug, right="label")
     form = CorrectionForm(request.POST)
     try:
         shown = _checked(form).shown()
@@ -75,16 +92,16 @@ def correct(request: HtmxRequest, slug: str) -> HttpResponse:
     except queue.Refused as problem:
         return _explain(request, member, problem, kept=request.POST.get("text", ""))
     said = f"The text of {offer.item.key} is corrected; this is revision {offer.revision.number}."
+    if offer.revision.number == shown["revision"]:
+        said = f"The text of {offer.item.key} is as it was; there was nothing to store."
     return _go_on(request, member, said, offer)
 
 
-@require_POST
-@login_required
-def undo(request: HtmxRequest, slug: str) -> HttpResponse:
+@_submission
+def undo(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Take the member's last label back and show its item again."""
-    member = access.member_for(request, slug, right="label")
     offer = queue.undo(member)
-    said = "There is no label of yours to undo, or its item went to somebody else since."
+    said = "There is no label of yours to undo, or its item was taken out of the project since."
     if offer:
         said = f"Undone: {offer.item.key} waits for a new label."
     return _go_on(request, member, said, offer)
@@ -160,13 +177,6 @@ def _shown(member: Membership, offer: queue.Offer | queue.Waiting) -> dict[str, 
         "offer": offer,
         "texts": offer.revision.texts,
         "correctable": offer.revision.texts.get(task.correctable, ""),
-        "category": _category(offer.item.category),
+        "category": taxonomy.load().find(offer.item.category),
         "difference": diffs.of(offer.revision) if task.diff else None,
     }
-
-
-def _category(slug: str) -> taxonomy.Category | None:
-    try:
-        return taxonomy.load().category(slug)
-    except taxonomy.UnknownSlugError:
-        return None

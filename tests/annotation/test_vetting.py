@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation import queue
 from annotation.models import Label, Membership, Revision, Slot
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import PASSWORD, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -150,6 +150,23 @@ def test_undo_shows_the_last_item_again(member: Membership) -> None:
     assert "Undone: first waits for a new label." in panel
 
 
+def test_a_comment_on_a_label_that_is_refused_is_given_back_to_its_author(
+    member: Membership,
+) -> None:
+    make_item(member.project)
+    data = shown(take(member), choice="perfect", comment="Six is an error & a funny one.")
+    page = body(browser_of(member).post(url("vet-label", member), data))
+    assert "Six is an error &amp; a funny one." in page
+
+
+def test_saving_the_text_unchanged_is_not_called_a_correction(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    offer = take(member)
+    data = shown(offer, text=offer.revision.texts["perturbed"])
+    page = body(browser_of(member).post(url("vet-correct", member), data, follow=True))
+    assert "The text of spider-1 is as it was" in page
+
+
 def test_undo_with_nothing_to_undo_says_so(member: Membership) -> None:
     make_item(member.project)
     page = body(browser_of(member).post(url("vet-undo", member), follow=True))
@@ -205,7 +222,17 @@ def test_markup_in_texts_stays_text(member: Membership) -> None:
     assert "<script>alert" not in body(browser_of(member).get(url("vet", member)))
 
 
-def test_reading_never_labels(member: Membership) -> None:
-    client = browser_of(member)
-    for name in ("vet-label", "vet-correct", "vet-undo"):
-        assert client.get(url(name, member)).status_code == 405
+@pytest.mark.parametrize("name", ["vet-label", "vet-correct", "vet-undo"])
+def test_signing_in_again_after_a_submission_leads_to_the_item_and_stores_nothing(
+    member: Membership, name: str
+) -> None:
+    make_item(member.project)
+    say(member, take(member))
+    sign_in = Client().post(url(name, member), shown(queue.undo(member))).headers["Location"]
+    client = Client()
+    page = client.post(
+        sign_in, {"username": member.account.username, "password": PASSWORD}, follow=True
+    )
+    assert page.redirect_chain[-1] == (url("vet", member), 302)
+    assert Label.objects.get().withdrawn_at
+    assert client.put(url(name, member)).status_code == 405

@@ -133,9 +133,10 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
     texts = serializers.DictField(child=serializers.CharField(), source="revision.texts")
     diff = serializers.SerializerMethodField()
 
-    @extend_schema_field(CategorySerializer)
+    @extend_schema_field(CategorySerializer(allow_null=True))
     def get_category(self, offer: queue.Offer) -> Any:
-        return CategorySerializer(taxonomy.load().category(offer.item.category)).data
+        category = taxonomy.load().find(offer.item.category)
+        return CategorySerializer(category).data if category else None
 
     @extend_schema_field(DifferenceSerializer(allow_null=True))
     def get_diff(self, offer: queue.Offer) -> Any:

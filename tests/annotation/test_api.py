@@ -61,6 +61,13 @@ def test_an_item_comes_with_what_a_person_would_see_and_nothing_that_tips_them_o
     assert "A spider has " in offer["item"]["diff"]["segments"]
 
 
+def test_an_item_whose_category_left_the_taxonomy_can_still_be_judged(people: Cast) -> None:
+    make_item(people.project, category="retired")
+    caller = Caller(people.annotator)
+    assert caller.post("next").json()["item"]["category"] is None
+    assert caller.submit().status_code == 201
+
+
 def test_a_label_is_stored_and_brings_the_next_item(people: Cast) -> None:
     make_item(people.project, "a"), make_item(people.project, "b")
     caller = Caller(people.annotator)

@@ -12,6 +12,10 @@ from django.views.decorators.http import require_http_methods
 from annotation.models import Account, ApiToken
 
 
+class RevokeForm(forms.Form):
+    revoke = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+
+
 class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=80, label="Name", help_text="What will use it, so that you know it again."
@@ -36,9 +40,9 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 def _revoke(account: Account, request: HttpRequest) -> HttpResponse:
-    number = request.POST["revoke"]
-    token = account.tokens.filter(pk=number).first() if number.isdecimal() else None
-    if token is None:
+    form = RevokeForm(request.POST)
+    token = form.is_valid() and account.tokens.filter(pk=form.cleaned_data["revoke"]).first()
+    if not token:
         raise Http404
     if token.revoked_at is None:
         token.revoke(timezone.now())

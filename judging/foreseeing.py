@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Project, Revision
-from judging import frames, runs, selecting, spending
+from judging import calls, frames, runs, selecting, spending
 from judging.models import Endpoint, Request, Run, StrategyVersion
 
 BATCH = 200
@@ -46,7 +46,7 @@ def foresee(
     """
     asked = strategy.strategy()
     runs.check(asked, endpoint)
-    rows = runs.chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
+    rows = selecting.chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
     run = Run(project=project, strategy=strategy, endpoint=endpoint, pinned=endpoint.pinned())
     costs: dict[str, Decimal | None] = {}
     for batch in _batches([row["revision_pk"] for row in rows]):
@@ -72,8 +72,8 @@ def _costs(run: Run, endpoint: Endpoint, revisions: list[int]) -> dict[str, Deci
     found = {}
     for revision in Revision.objects.filter(pk__in=revisions).only("texts"):
         for spec in frames.calls(strategy.frame):
-            body = runs.body_of(run, revision.texts, spec, strategy)
-            found[runs.digest_of(run, body)] = spending.foreseen(endpoint, run, body)
+            body = calls.body_of(run, revision.texts, spec, strategy)
+            found[calls.digest_of(run, body)] = spending.foreseen(endpoint, run, body)
     return found
 
 

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from annotation import writing
 from annotation.models import Event
-from judging import runs, spending
+from judging import calls, runs, spending
 from judging.frames import CallSpec
 from judging.models import Call, Dispatcher, Endpoint, Request, Run
 
@@ -178,13 +178,13 @@ def _lease_for(
 def _prepared(run: Run, found: Sequence[Request]) -> list[Leased]:
     """The requests with their bodies, rendered again from one call each of the run."""
     strategy = run.strategy.strategy()
-    calls = Call.objects.filter(request__in=[request.pk for request in found], run=run)
+    made = Call.objects.filter(request__in=[request.pk for request in found], run=run)
     columns = ("request", "role", "order", "outcome__revision__texts")
-    shown = {pk: (texts, CallSpec(*spec)) for pk, *spec, texts in calls.values_list(*columns)}
+    shown = {pk: (texts, CallSpec(*spec)) for pk, *spec, texts in made.values_list(*columns)}
     prepared = []
     for request in found:
-        body = runs.body_of(run, *shown[request.pk], strategy)
-        if runs.digest_of(run, body, request.sample) != request.digest:
+        body = calls.body_of(run, *shown[request.pk], strategy)
+        if calls.digest_of(run, body, request.sample) != request.digest:
             raise runs.Refused(
                 "The prompts of this run can no longer be made as they were planned, by another"
                 " version of this program. Start a new run."

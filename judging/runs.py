@@ -9,14 +9,13 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, Q
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from annotation import writing
-from annotation.models import Event, Membership, Project, Resolution, Revision
-from annotation.querysets import SI_ITEM
-from judging import frames, outcomes, outputs, planning, selecting
-from judging.models import Budget, Call, Endpoint, Outcome, Reading, Request, Run, StrategyVersion
+from annotation.models import Event, Membership, Project
+from judging import calls, frames, outcomes, pinning, selecting
+from judging.models import Budget, Endpoint, Outcome, Reading, Request, Run, StrategyVersion
 from judging.providers import PROVIDERS
 from judging.querysets import RequestQuerySet
 from judging.strategies import Strategy
@@ -75,14 +74,22 @@ def start(
     seed = secrets.randbits(48) if seed is None else seed
     with writing.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-        rows = chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
+        items = selecting.items(project, with_duplicates=with_duplicates)
+        rows = selecting.chosen(items, seed, limit)
         if not rows:
             raise Refused(
                 "No item of this project is resolved as valid or score-invariant yet."
                 " Label some, or import items with --accept."
             )
-        run = _create(project, strategy, endpoint, member, cap, seed, rows)
-        _pin(run, rows)
+        run = pinning.pin(
+            project,
+            strategy=strategy,
+            endpoint=endpoint,
+            member=member,
+            cap=cap,
+            seed=seed,
+            rows=rows,
+        )
         _record("run started", run, member, items=len(rows))
     return run
 
@@ -90,8 +97,7 @@ def start(
 def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
     """Make the calls of a new run, batch by batch, as long as `keep_on` says so.
 
-    Stopped half-way, it goes on where it was. An item that makes no request (a text that cannot
-    be sent, or is not there) is missing with the cause "rejected".
+    Stopped half-way, it goes on where it was.
     """
     strategy = run.strategy.strategy()
     planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
@@ -101,7 +107,7 @@ def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
         if not batch:
             Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
             break
-        _plan_batch(run, strategy, batch)
+        calls.make(run, strategy, batch)
         planned = batch[-1].pk
     run.refresh_from_db(fields=["state"])
     if run.state == Run.State.RUNNING:
@@ -233,176 +239,6 @@ def _check_prices(endpoint: Endpoint) -> None:
             f"A cap needs prices, and those of {endpoint.name} are unknown."
             " Enter them (0 for a free evaluator) or leave the cap out."
         )
-
-
-def chosen(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
-    """What a run pins of each of its items, in the order of the items.
-
-    With a `limit` they are a random part that the seed decides.
-    """
-    value = Resolution.objects.current().filter(item=OuterRef("pk")).values("value")[:1]
-    revision = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
-    rows = list(
-        found.order_by("position")
-        .annotate(
-            truth=value, revision_pk=revision.values("pk")[:1], texts=revision.values("digest")[:1]
-        )
-        .values(
-            "pk", "key", "category", "ability", "source_ability", "cluster",
-            "truth", "revision_pk", "texts", "duplicate_of",
-        )
-    )  # fmt: skip
-    if limit is None or limit >= len(rows):
-        return rows
-    kept = set(planning.shuffled(seed, [row["key"] for row in rows])[:limit])
-    return [row for row in rows if row["key"] in kept]
-
-
-def _create(
-    project: Project,
-    strategy: StrategyVersion,
-    endpoint: Endpoint,
-    member: Membership | None,
-    cap: Decimal | None,
-    seed: int,
-    rows: Sequence[dict[str, Any]],
-) -> Run:
-    last = Run.objects.in_project(project).aggregate(last=Max("number"))["last"] or 0
-    parser = outputs.parser(strategy.strategy())
-    digest = planning.run_digest(
-        strategy=strategy.digest,
-        renderer=frames.RENDERER,
-        parser=parser,
-        endpoint=endpoint.pinned(),
-        items=[(row["key"], row["texts"]) for row in rows],
-        seed=seed,
-    )
-    return Run.objects.create(
-        project=project,
-        number=last + 1,
-        strategy=strategy,
-        endpoint=endpoint,
-        pinned=endpoint.pinned(),
-        parser=parser,
-        renderer=frames.RENDERER,
-        digest=digest,
-        seed=seed,
-        cap=cap,
-        member=member,
-        state=Run.State.PLANNING,
-    )
-
-
-def _pin(run: Run, rows: Iterable[dict[str, Any]]) -> None:
-    Outcome.objects.bulk_create(
-        (
-            Outcome(
-                run=run,
-                item_id=row["pk"],
-                revision_id=row["revision_pk"],
-                source_ability=row["source_ability"],
-                cluster=row["cluster"],
-                invariant=row["truth"] == SI_ITEM,
-                **_place_in_tables(row),
-            )
-            for row in rows
-        ),
-        batch_size=500,
-    )
-
-
-def _place_in_tables(row: dict[str, Any]) -> dict[str, str]:
-    """Where an item counts: its class comes from its resolution, not from what was intended.
-
-    Items that repeat another one have a row of their own and no ability, so that no total counts
-    a text twice.
-    """
-    if row["duplicate_of"]:
-        return {"ability": "", "category": row["category"]}
-    if row["truth"] == SI_ITEM:
-        return {"ability": SI_ITEM, "category": SI_ITEM}
-    return {"ability": row["ability"], "category": row["category"]}
-
-
-def _plan_batch(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
-    wanted: list[tuple[Outcome, frames.CallSpec, str]] = []
-    for outcome in batch:
-        try:
-            wanted += _wanted(run, strategy, outcome)
-        except ValueError as error:
-            outcome.reject(str(error))
-    with writing.transact():
-        known = _requests(run, {digest for _, _, digest in wanted})
-        Call.objects.bulk_create(
-            Call(
-                run=run,
-                outcome=outcome,
-                role=spec.role,
-                order=spec.order,
-                request_id=known[digest][0],
-            )
-            for outcome, spec, digest in wanted
-        )
-        answered = [pk for pk, state in known.values() if state == "answered"]
-        if answered and not PROVIDERS[run.pinned["provider"]].offline:
-            outcomes.note_first_replies(answered, timezone.now())
-    outcomes.settle(
-        Outcome.objects.of_requests(answered).filter(run=run).values_list("pk", flat=True)
-    )
-
-
-def _wanted(
-    run: Run, strategy: Strategy, outcome: Outcome
-) -> list[tuple[Outcome, frames.CallSpec, str]]:
-    texts = outcome.revision.texts
-    return [
-        (outcome, spec, digest_of(run, body_of(run, texts, spec, strategy)))
-        for spec in frames.calls(strategy.frame)
-    ]
-
-
-def _requests(run: Run, digests: set[str]) -> dict[str, tuple[int, str]]:
-    """Id and state of the request of each digest; what was not there is made.
-
-    In one order, so that two runs that want the same requests do not wait for each other. One
-    that failed for an earlier run gets another chance.
-    """
-    Request.objects.bulk_create(
-        (
-            Request(
-                digest=digest,
-                endpoint_id=run.endpoint_id,
-                place=planning.place(run.seed, digest),
-            )
-            for digest in sorted(digests)
-        ),
-        ignore_conflicts=True,
-    )
-    found = Request.objects.filter(digest__in=digests)
-    found.ask_again(timezone.now())
-    return {digest: (pk, state) for digest, pk, state in found.values_list("digest", "pk", "state")}
-
-
-def body_of(run: Run, texts: dict[str, str], spec: frames.CallSpec, strategy: Strategy) -> bytes:
-    """The exact body of a call, rendered from what the run pins."""
-    prompt = frames.render(strategy, texts, spec)
-    provider = PROVIDERS[run.pinned["provider"]]
-    return provider.body(
-        model=run.pinned["model"], parameters=run.pinned["parameters"], prompt=prompt
-    )
-
-
-def digest_of(run: Run, body: bytes, sample: int = 0) -> str:
-    """The digest of the request that a body makes under what the run pins."""
-    return planning.request_digest(
-        provider=run.pinned["provider"],
-        address=run.pinned["address"],
-        model=run.pinned["model"],
-        parameters=run.pinned["parameters"],
-        body=body,
-        sample=sample,
-        occasion="",
-    )
 
 
 def _move(

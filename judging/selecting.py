@@ -1,11 +1,13 @@
 """Stored versions of strategies, and the items that a run is over."""
 
-from django.db.models import Max
+from typing import Any
+
+from django.db.models import Max, OuterRef
 
 from annotation import writing
-from annotation.models import Project
+from annotation.models import Project, Resolution, Revision
 from annotation.querysets import ItemQuerySet
-from judging import strategies
+from judging import planning, strategies
 from judging.models import Endpoint, StrategyVersion
 from judging.querysets import EndpointQuerySet
 
@@ -31,6 +33,29 @@ def items(project: Project, *, with_duplicates: bool = False) -> ItemQuerySet:
     """
     found = project.items.all().judgeable().filter(purpose="test")
     return found if with_duplicates else found.originals()
+
+
+def chosen(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
+    """What a run pins of each of its items, in the order of the items.
+
+    With a `limit` they are a random part that the seed decides.
+    """
+    value = Resolution.objects.current().filter(item=OuterRef("pk")).values("value")[:1]
+    revision = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
+    rows: list[dict[str, Any]] = list(
+        found.order_by("position")
+        .annotate(
+            truth=value, revision_pk=revision.values("pk")[:1], texts=revision.values("digest")[:1]
+        )
+        .values(
+            "pk", "key", "category", "ability", "source_ability", "cluster",
+            "truth", "revision_pk", "texts", "duplicate_of",
+        )
+    )  # fmt: skip
+    if limit is None or limit >= len(rows):
+        return rows
+    kept = set(planning.shuffled(seed, [row["key"] for row in rows])[:limit])
+    return [row for row in rows if row["key"] in kept]
 
 
 def endpoints() -> EndpointQuerySet:

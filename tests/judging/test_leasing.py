@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Project
-from judging import leasing, runs, storing
+from judging import calls, leasing, runs, storing
 from judging.leasing import LEASE
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble, Unauthorised
@@ -184,7 +184,7 @@ def test_two_workers_never_lease_the_same_request(project: Project) -> None:
 def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "body_of", lambda *parts: b"{}")
+    monkeypatch.setattr(calls, "body_of", lambda *parts: b"{}")
     assert take(run) == []
     run.refresh_from_db()
     assert run.state == Run.State.PAUSED

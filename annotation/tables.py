@@ -27,10 +27,9 @@ def categories(project: Project) -> Iterator[dict[str, Any]]:
 
     Items that repeat others are counted in their category. Categories without items have no row.
     """
-    counts = {row["category"]: row for row in Item.objects.in_project(project).by_category()}
-    known = [category.slug for category in taxonomy.load()]
-    for slug in sorted(counts, key=lambda slug: known.index(slug) if slug in known else 999):
-        yield counts[slug]
+    place = {category.slug: number for number, category in enumerate(taxonomy.load())}
+    counts = Item.objects.in_project(project).by_category()
+    yield from sorted(counts, key=lambda row: place.get(row["category"], len(place)))
 
 
 def items(project: Project) -> Iterator[dict[str, Any]]:

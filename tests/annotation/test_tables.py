@@ -32,6 +32,13 @@ def test_categories_come_in_the_order_of_the_taxonomy_with_repeats_and_without_d
     ]
 
 
+def test_a_category_whose_items_came_under_two_abilities_counts_both() -> None:
+    project = make_project()
+    for ability in ("factual", "long-form"):
+        make_item(project, category="grammar", ability=ability)
+    assert [row["items"] for row in rows("categories", project)] == [1, 1]
+
+
 def test_items_say_their_current_texts_and_what_is_held_true() -> None:
     member = make_member(make_project())
     original = make_item(member.project, "a")

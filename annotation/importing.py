@@ -1,7 +1,7 @@
 """Items into a project, in small transactions.
 
-Idempotent by item key: the same texts again are nothing new, changed texts a reported conflict
-and never an overwrite.
+Idempotent by item key: the same row again is nothing new; other texts, or anything else said
+otherwise, are a reported conflict and never an overwrite.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,11 +49,11 @@ class Report:
 
 @dataclass
 class _Known:
-    """What is known of a key: the digests of all its revisions, and whether it can be repeated."""
+    """What is known of a key: the digests of all its revisions, and what its row says beside."""
 
     digests: set[str]
+    facts: dict[str, Any]
     deleted: bool = False
-    repeats: bool = False
 
 
 def task_type_version(slug: str) -> TaskTypeVersion:
@@ -89,7 +89,8 @@ def store(
 
     `accept` takes items as already resolved (source: imported), as published data is: they get no
     slots. Otherwise each gets as many slots as the project's overlap. A dry run stores nothing
-    and also works for a project that is not there yet (None); it keeps a digest of every item.
+    and also works for a project that is not there yet (None); it keeps what it
+    must know of every item.
     """
     report = Report()
     stream = iter(drafts)
@@ -120,14 +121,39 @@ def _known(project: Project | None, drafts: list[Draft]) -> dict[str, _Known]:
     if project is None:
         return known
     keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
-    stored = Revision.objects.filter(item__project=project, item__key__in=keys)
-    columns = ("item__key", "digest", "item__deleted_at", "item__duplicate_of")
-    for key, digest, deleted_at, duplicate_of in stored.values_list(*columns):
-        entry = known.setdefault(
-            key, _Known(set(), deleted_at is not None, duplicate_of is not None)
-        )
-        entry.digests.add(digest)
+    items = Item.objects.filter(project=project, key__in=keys).select_related("duplicate_of")
+    for item in items:
+        known[item.key] = _Known(set(), _facts(item), deleted=item.deleted_at is not None)
+    stored = Revision.objects.filter(item__in=items)
+    for key, digest in stored.values_list("item__key", "digest"):
+        known[key].digests.add(digest)
     return known
+
+
+def _facts(item: Item) -> dict[str, Any]:
+    """What a row says of an item beside its texts, as it is stored."""
+    return {
+        "category": item.category,
+        "source_ability": item.source_ability,
+        "cluster": item.cluster,
+        "origin": item.origin,
+        "purpose": item.purpose,
+        "repeats": item.duplicate_of.key if item.duplicate_of else "",
+        "fields": item.fields,
+    }
+
+
+def _said(draft: Draft) -> dict[str, Any]:
+    """The same of a row that is to be an item."""
+    return {
+        "category": draft.category.slug,
+        "source_ability": draft.source_ability,
+        "cluster": draft.cluster,
+        "origin": draft.origin,
+        "purpose": draft.purpose,
+        "repeats": draft.repeats,
+        "fields": draft.fields,
+    }
 
 
 def _sort_out(drafts: list[Draft], known: dict[str, _Known], report: Report) -> list[Draft]:
@@ -139,10 +165,10 @@ def _sort_out(drafts: list[Draft], known: dict[str, _Known], report: Report) -> 
         if entry is None and (reason := _cannot_repeat(draft, known)):
             report.bad.append(draft.bad("repeats", reason))
         elif entry is None:
-            known[draft.key] = _Known({digest}, repeats=bool(draft.repeats))
+            known[draft.key] = _Known({digest}, _said(draft))
             fresh.append(draft)
             report.new += 1
-        elif reason := _conflict(entry, digest):
+        elif reason := _conflict(entry, draft, digest):
             report.conflicts.append(draft.bad("key", reason))
         else:
             report.unchanged += 1
@@ -155,18 +181,21 @@ def _cannot_repeat(draft: Draft, known: dict[str, _Known]) -> str:
     original = known.get(draft.repeats)
     if original is None or original.deleted:
         return f"names {draft.repeats!r}, which is no item here. Put that item before this one."
-    if original.repeats:
+    if original.facts["repeats"]:
         return f"names {draft.repeats!r}, which repeats another item. Name that one."
     return ""
 
 
-def _conflict(entry: _Known, digest: str) -> str:
+def _conflict(entry: _Known, draft: Draft, digest: str) -> str:
     if entry.deleted:
         return "was deleted here; its key is kept. Restore the item instead of importing it."
     if digest not in entry.digests:
         return (
             "exists with other texts. Nothing was changed; give the new texts a key of their own."
         )
+    said = _said(draft)
+    if other := [name for name in said if said[name] != entry.facts[name]]:
+        return f"exists with other {', '.join(other)}. Nothing was changed; mend the row."
     return ""
 
 
@@ -174,8 +203,10 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     if not drafts:
         return
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
+    compared = tasktypes.from_definition(project.task_type.definition).diff
     items = [
-        _item(project, draft, position) for position, draft in enumerate(drafts, start=last + 1)
+        _item(project, draft, position, _flags(draft.texts, compared))
+        for position, draft in enumerate(drafts, start=last + 1)
     ]
     _link_duplicates(project, items, drafts)
     texts = [draft.texts for draft in drafts]
@@ -190,7 +221,7 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
         Slot.objects.bulk_create(slot for item in items for slot in _slots(project, item))
 
 
-def _item(project: Project, draft: Draft, position: int) -> Item:
+def _item(project: Project, draft: Draft, position: int, flags: list[str]) -> Item:
     return Item(
         project=project,
         key=draft.key,
@@ -202,14 +233,18 @@ def _item(project: Project, draft: Draft, position: int) -> Item:
         origin=draft.origin,
         purpose=draft.purpose,
         fields=draft.fields,
-        flags=_flags(draft.texts.get("gold", ""), draft.texts.get("perturbed", "")),
+        flags=flags,
     )
 
 
-def _flags(gold: str, perturbed: str) -> list[str]:
-    if gold == perturbed:
+def _flags(texts: dict[str, str], compared: tuple[str, str] | None) -> list[str]:
+    """What asks for a look at the two texts that the task type compares, if it does."""
+    if compared is None:
+        return []
+    before, after = (texts.get(name, "") for name in compared)
+    if before == after:
         return ["identical"]
-    if gold.split() == perturbed.split():
+    if before.split() == after.split():
         return ["white-space-only"]
     return []
 

@@ -79,6 +79,26 @@ def test_a_changed_text_is_a_conflict_and_never_an_overwrite(rows: Any) -> None:
     assert Item.objects.count() == 2
 
 
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        ({"category": "entity"}, "category"),
+        ({"cluster": "another"}, "cluster"),
+        ({"repeats": "b"}, "repeats"),
+        ({"weight": 4}, "fields"),
+    ],
+)
+def test_a_row_that_says_something_else_of_the_same_texts_is_a_conflict(
+    rows: Any, change: dict[str, Any], field: str
+) -> None:
+    first = [GOOD | {"key": "b"}, GOOD | {"key": "a", "weight": 3}]
+    run(rows(*first))
+    for options in ({}, {"dry_run": True}):
+        said = run(rows(*first, GOOD | {"key": "a", "weight": 3} | change), **options)
+        assert f"key: exists with other {field}. Nothing" in said
+    assert Item.objects.get(key="a").fields == {"weight": 3}
+
+
 def test_a_deleted_item_keeps_its_key(rows: Any) -> None:
     run(rows(GOOD | {"key": "a"}))
     Item.objects.update(deleted_at="2026-01-01T00:00Z")
@@ -88,6 +108,16 @@ def test_a_deleted_item_keeps_its_key(rows: Any) -> None:
 def test_the_same_key_twice_in_one_file_is_one_item(rows: Any) -> None:
     said = run(rows(GOOD | {"key": "a"}, GOOD | {"key": "a"}, GOOD | {"key": "a", "gold": "No."}))
     assert "1 imported, 1 unchanged, 1 in conflict" in said
+
+
+def test_equal_texts_are_flagged_only_where_the_task_compares_them(rows: Any) -> None:
+    same = GOOD | {"gold": "Six.", "perturbed": "Six."}
+    run(rows(same | {"key": "a"}))
+    version = Project.objects.get().task_type
+    version.definition = {k: v for k, v in version.definition.items() if k != "diff"}
+    version.save()
+    run(rows(same | {"key": "b"}))
+    assert [item.flags for item in Item.objects.all()] == [["identical"], []]
 
 
 def test_accepted_items_are_resolved_and_have_no_slots(rows: Any) -> None:

@@ -1,6 +1,9 @@
 // What a person typed or chose and the server does not have yet, kept for this tab.
-const nameOf = (panel, field) =>
-  ["draft", location.pathname, panel.dataset.item, panel.dataset.revision, field].join("|");
+// A comment speaks of the item and outlives a correction; a text or a choice is of one revision.
+const nameOf = (panel, field) => {
+  const revision = field === "comment" ? "" : panel.dataset.revision;
+  return ["draft", location.pathname, panel.dataset.item, revision, field].join("|");
+};
 
 export const put = (panel, field, value) => sessionStorage.setItem(nameOf(panel, field), value);
 export const get = (panel, field) => sessionStorage.getItem(nameOf(panel, field));

@@ -91,6 +91,25 @@ def test_unsaved_text_survives_leaving_and_loading_again(
     assert page.input_value("#correct-text") == TEXTS["perturbed"]
 
 
+def test_a_comment_outlives_a_correction_and_is_gone_once_it_is_sent(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.fill("#comment", "One leg too few.")
+    page.focus("[data-focus]")
+    page.keyboard.press("e")
+    page.keyboard.type("In fact: ")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-revision="2"] .choices:not([disabled])')
+    assert page.input_value("#comment") == "One leg too few."
+    page.keyboard.press("1")
+    wait_for(page, "item-02")
+    assert Label.objects.get().comment == "One leg too few."
+    page.keyboard.press("u")
+    wait_for(page, "item-01")
+    assert page.input_value("#comment") == ""
+
+
 def test_unsaved_text_is_never_passed_over_by_a_label(
     open_page: OpenPage, member: Membership
 ) -> None:

@@ -78,6 +78,10 @@ class MembershipAdmin(admin.ModelAdmin):
     search_fields = ("alias", "account__username")
     raw_id_fields = ("account",)
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
+        # Slots, labels and events of a member are in the project that the member is in.
+        return ("project",) if obj else ()
+
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 

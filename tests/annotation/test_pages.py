@@ -188,6 +188,16 @@ def test_a_deleted_item_has_no_page(people: Cast) -> None:
     assert client.get(reverse("item", args=[people.project.slug, item.key])).status_code == 404
 
 
+def test_a_member_whose_labels_name_them_cannot_be_moved_to_another_project(people: Cast) -> None:
+    client = Client()
+    client.force_login(people.admin)
+    place = reverse("admin:annotation_membership_change", args=[people.annotator.pk])
+    changed = {"project": make_project().pk, "alias": "moved", "role": "lead", "active": "on"}
+    assert client.post(place, changed).status_code == 302
+    people.annotator.refresh_from_db()
+    assert (people.annotator.alias, people.annotator.project) == ("moved", people.project)
+
+
 # ------------------------------------------------------------------------------------- tokens
 
 

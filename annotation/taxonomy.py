@@ -87,15 +87,6 @@ class Taxonomy:
         """The ability of this slug. Raises `UnknownSlugError`."""
         return _find("ability", self.abilities, slug)
 
-    def ability_of(self, category: str) -> Ability:
-        """The ability to which a category belongs. Raises `UnknownSlugError`."""
-        return self.ability(self.category(category).ability)
-
-    def of_ability(self, slug: str) -> tuple[Category, ...]:
-        """The categories of an ability, also those outside the paper, in order."""
-        ability = self.ability(slug)
-        return tuple(c for c in self.categories if c.ability == ability.slug)
-
     def in_paper(self) -> tuple[Category, ...]:
         """The 23 rows of study 000, table 1, in its order."""
         return tuple(c for c in self.categories if c.in_paper)

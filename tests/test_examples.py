@@ -30,7 +30,7 @@ def test_every_item_is_complete_and_differs_from_its_gold(item: dict[str, str]) 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item["key"])
 def test_category_ability_and_origin_agree_with_the_taxonomy(item: dict[str, str]) -> None:
-    ability = taxonomy.load().ability_of(item["category"]).slug
+    ability = taxonomy.load().category(item["category"]).ability
     if ability == "score-invariant":
         assert item["origin"] in {"relabelled", "paraphrase"}
         assert taxonomy.load().ability(item["source_ability"]).axis

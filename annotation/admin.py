@@ -80,7 +80,7 @@ class MembershipAdmin(admin.ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
         # Slots, labels and events of a member are in the project that the member is in.
-        return ("project",) if obj else ()
+        return ("project", "created_at") if obj else ("created_at",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

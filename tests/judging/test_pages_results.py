@@ -41,6 +41,12 @@ def shown(browser: Client, query: str = "", page: str = PAGE) -> str:
     return " ".join(answer.content.decode().split())
 
 
+def items_of(browser: Client, query: str) -> list[str]:
+    """The items in the list of outcomes of run 1."""
+    outcomes = shown(browser, query, page="/projects/fbi/runs/1/")
+    return re.findall(r'<a href="[^"]*/items/(item-\d)/"', outcomes)
+
+
 def three_of_four(project: Project) -> Run:
     """Four number errors: three detected, one not, and a fifth without a usable reply."""
     items = make_items(project, 5)
@@ -171,6 +177,8 @@ def test_what_is_left_out_is_said_in_words(browser: Client, project: Project) ->
     page = shown(browser)
     assert "1 outcome</a> left out, because texts or resolution of the item changed" in page
     assert rows(page)["Number errors"].endswith("| 3 + 1 missing")
+    assert items_of(browser, "?counted=no") == ["item-1"]
+    assert items_of(browser, "?counted=yes&result=parsed") == ["item-2", "item-3", "item-4"]
 
 
 def test_page_api_file_and_command_say_the_same(

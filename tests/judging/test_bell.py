@@ -2,10 +2,13 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from celery import Celery, current_app
+from celery import current_app
 from django.db import OperationalError
 
-from judging import asking, bell, embedded, leasing, tasks
+from judging import asking, embedded, leasing, tasks
+from judging.bell import Bell
+
+Due = Callable[[Callable[[], list[int]]], None]
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +20,7 @@ def _nothing_left_over() -> Iterator[None]:
 
 
 @pytest.fixture
-def due(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[int]]], None]:
+def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
     return lambda answer: monkeypatch.setattr(leasing, "due_endpoints", lambda now: answer())
 
@@ -30,53 +33,87 @@ def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.fixture
+def bell() -> Iterator[Bell]:
+    """A quick bell without a worker, and so without a broker."""
+    bell = Bell(every=0.02)
+    bell.start()
+    yield bell
+    bell.stop()
+
+
 def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
     pause = threading.Event()
-    return any(condition() or pause.wait(0.05) for _ in range(int(seconds / 0.05)))
+    return any(condition() or pause.wait(0.02) for _ in range(int(seconds / 0.02)))
 
 
-def test_an_embedded_worker_finds_due_work_though_no_message_was_sent(due, worked_on) -> None:
-    due(lambda: [7] if not worked_on else [])
+def test_an_embedded_worker_finds_due_work_though_no_message_was_sent(
+    due: Due, worked_on: list[int]
+) -> None:
+    due(lambda: [] if worked_on else [7])
     with embedded.worker():
         assert wait_for(lambda: worked_on == [7])
 
 
-def test_an_embedded_worker_answers_a_message_at_once(due, worked_on) -> None:
+def test_an_embedded_worker_answers_a_message_at_once(due: Due, worked_on: list[int]) -> None:
     due(list)
     with embedded.worker():
         tasks.ring(3)
-        assert wait_for(lambda: worked_on == [3], seconds=1.5)
+        assert wait_for(lambda: worked_on == [3])
 
 
-def test_stopping_a_worker_asks_running_slices_to_end(due) -> None:
+def test_stopping_a_worker_asks_running_slices_to_end(due: Due) -> None:
     due(list)
     with embedded.worker():
         assert not asking.STOP.is_set()
     assert asking.STOP.is_set()
 
 
-def test_the_bell_goes_on_after_the_database_was_away(due, worked_on) -> None:
-    answers = iter([OperationalError("away")])
+def test_due_work_is_done_without_any_broker(due: Due, worked_on: list[int], bell: Bell) -> None:
+    due(lambda: [] if worked_on else [7])
+    assert wait_for(lambda: worked_on == [7])
+
+
+def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
+    due: Due, bell: Bell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    may_end = threading.Event()
+    monkeypatch.setattr(asking, "work", lambda pk: (begun.append(pk), may_end.wait(10)))
+    due(lambda: [5])
+    assert wait_for(lambda: begun == [5])
+    assert not wait_for(lambda: len(begun) > 1, seconds=0.3)
+    may_end.set()
+    assert wait_for(lambda: len(begun) > 1)
+
+
+def test_the_bell_goes_on_after_the_database_was_away(
+    due: Due, worked_on: list[int], bell: Bell
+) -> None:
+    errors = iter([OperationalError("away")])
 
     def answer() -> list[int]:
-        for error in answers:
+        for error in errors:
             raise error
         return [] if worked_on else [5]
 
     due(answer)
-    with embedded.worker():
-        assert wait_for(lambda: worked_on == [5])
+    assert wait_for(lambda: worked_on == [5])
 
 
-def test_a_message_that_no_worker_took_in_time_is_dropped(due, worked_on) -> None:
-    due(lambda: [9])
-    assert bell.ring_for_due(expires=-1) == 1
-    due(list)
-    with embedded.worker():
-        tasks.ring(4)
-        assert wait_for(lambda: worked_on == [4])
+def test_the_bell_goes_on_after_asking_failed(
+    due: Due, bell: Bell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[int] = []
+
+    def fail(endpoint_id: int) -> None:
+        tries.append(endpoint_id)
+        raise OperationalError("away")
+
+    monkeypatch.setattr(asking, "work", fail)
+    due(lambda: [5] if len(tries) < 2 else [])
+    assert wait_for(lambda: tries == [5, 5])
 
 
 def test_every_worker_gets_the_bell() -> None:
-    app: Celery = current_app
-    assert "judging.bell:BellStep" in app.steps["worker"]
+    assert "judging.bell:BellStep" in current_app.steps["worker"]

@@ -30,8 +30,9 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         from judging.models import Request, Run
 
         runs = Run.objects.due(now).filter(endpoint=OuterRef("pk"))
-        expired = Request.objects.expired(now).filter(endpoint=OuterRef("pk"))
-        return self.filter(Exists(runs) | Exists(expired)).order_by("pk")
+        # Few are leased and all others of an endpoint may be many, so it begins with these.
+        expired = Request.objects.expired(now).values("endpoint")
+        return self.filter(Exists(runs) | Q(pk__in=expired)).order_by("pk")
 
 
 class RunQuerySet(models.QuerySet["Run"]):

@@ -258,6 +258,19 @@ def test_due_endpoints_are_found_by_one_query(run: Run, django_assert_num_querie
         due()
 
 
+@pytest.mark.databases
+def test_what_workers_look_for_is_found_through_its_index(run: Run) -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # Of six rows it would read all.
+            cursor.execute("SET LOCAL enable_seqscan = off")
+    now = timezone.now()
+    waiting = Request.objects.filter(endpoint=run.endpoint).due(now).wanted_by(run)
+    assert "request_waiting" in waiting.order_by("place").explain()
+    assert "request_leased" in Request.objects.expired(now).explain()
+    assert "request_leased" in Endpoint.objects.due(now).explain()
+
+
 def test_an_unknown_endpoint_is_never_due() -> None:
     assert Endpoint.objects.count() == 0
     assert due() == []

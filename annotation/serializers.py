@@ -12,6 +12,17 @@ from annotation.models import Item, Membership, Revision
 Field = serializers.Field[Any, Any, Any, Any]
 
 
+class NamedField(serializers.DictField):
+    """Values by name. Messages give the names back, so each must be text that can be sent."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        names = "".join(data) if isinstance(data, dict) else ""
+        if any("\ud800" <= character <= "\udfff" for character in names):
+            raise serializers.ValidationError("A name holds half of a surrogate pair.")
+        named: dict[str, Any] = super().to_internal_value(data)
+        return named
+
+
 class ShownSerializer(serializers.Serializer[Any]):
     """What every submission carries: the item and the revision that were shown, and its key."""
 
@@ -26,7 +37,7 @@ class ShownSerializer(serializers.Serializer[Any]):
 
 
 class SubmissionSerializer(ShownSerializer):
-    answers = serializers.DictField(child=serializers.JSONField())
+    answers = NamedField(child=serializers.JSONField())
     comment = serializers.CharField(
         default="", allow_blank=True, max_length=10_000, trim_whitespace=False
     )
@@ -39,7 +50,7 @@ class SubmissionSerializer(ShownSerializer):
 
 
 class CorrectionSerializer(ShownSerializer):
-    texts = serializers.DictField(
+    texts = NamedField(
         child=serializers.CharField(allow_blank=True, max_length=1_000_000, trim_whitespace=False)
     )
     note = serializers.CharField(default="", allow_blank=True, max_length=2_000)

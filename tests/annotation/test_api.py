@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -117,6 +118,19 @@ def test_a_submission_that_cannot_be_taken_is_422_and_says_why(
     assert not Label.objects.exists()
 
 
+@pytest.mark.parametrize("value", ["valid", None])
+def test_a_name_that_no_message_could_give_back_is_422(people: Cast, value: str | None) -> None:
+    make_item(people.project)
+    caller = Caller(people.annotator)
+    offer = caller.post("next").json()
+    body = {"key": offer["key"], "item": offer["item"]["key"], "revision": 1}
+    sent = json.dumps(body | {"answers": {"\ud800": value}})
+    url = reverse("api-labels", args=[people.project.slug])
+    answer = caller.client.post(url, sent, content_type="application/json")
+    assert answer.status_code == 422
+    assert answer.json()["problems"]["answers"]
+
+
 def test_texts_that_changed_meanwhile_are_409(people: Cast) -> None:
     item = make_item(people.project)
     caller = Caller(people.annotator)
@@ -148,10 +162,11 @@ def test_undo_brings_the_last_item_back_until_there_is_none(people: Cast) -> Non
     assert answer.json()["detail"]
 
 
-def test_a_body_that_is_no_json_is_400(people: Cast) -> None:
+@pytest.mark.parametrize("body", ["{", "NaN", "[" * 100_000, "9" * 5000])
+def test_a_body_that_is_no_json_is_400(people: Cast, body: str) -> None:
     client = Caller(people.annotator).client
     url = reverse("api-labels", args=[people.project.slug])
-    assert client.post(url, "{", content_type="application/json").status_code == 400
+    assert client.post(url, body, content_type="application/json").status_code == 400
 
 
 def test_projects_say_what_is_asked_and_how_far_it_is(people: Cast) -> None:

@@ -1,0 +1,22 @@
+"""How the API reads what programs send."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
+
+
+class BoundedJSONParser(JSONParser):
+    """JSON that is nested no deeper than Python follows; deeper is the sender's fault, so 400."""
+
+    def parse(
+        self,
+        stream: IO,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except RecursionError as error:
+            raise ParseError("JSON parse error - nested too deep") from error

@@ -5,6 +5,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from annotation import access, diffs, tasktypes
 from annotation.filters import ItemPageFilter
@@ -15,6 +16,7 @@ A_PAGE = 50
 
 
 @require_safe
+@vary_on_headers("HX-Request")  # or the way back here could show the rows alone
 @login_required
 def items(request: HtmxRequest, slug: str) -> HttpResponse:
     """Items without their texts, filtered, fifty a page."""

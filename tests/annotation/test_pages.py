@@ -160,6 +160,14 @@ def test_the_item_page_shows_texts_diff_revisions_labels_and_resolution(people: 
     assert people.annotator.alias in page
 
 
+def test_the_way_back_to_the_items_never_shows_the_rows_alone(people: Cast) -> None:
+    client = Client(headers={"HX-Request": "true"})
+    client.force_login(people.admin)
+    answer = client.get(reverse("items", args=[people.project.slug]))
+    assert "<html" not in answer.content.decode()
+    assert "HX-Request" in answer.headers["Vary"]
+
+
 def test_the_item_page_shows_an_earlier_revision_on_request(people: Cast) -> None:
     item = make_item(people.project, "a")
     make_revision(item, item.revision().texts | {"prompt": "How many eyes?"})

@@ -286,9 +286,6 @@ async def _renew(work: Slice) -> None:
 
 async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:
     """Give back what was not begun, let calls in flight end, and see everything stored."""
-    for caller in callers:
-        if caller not in work.begun:
-            caller.cancel()
     for leased in _all_in(work.todo):
         work.done.put_nowait(Result(leased))
     last: float | None = None

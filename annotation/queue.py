@@ -12,7 +12,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import fields, places, resolving, tasktypes, tickets, writing
+from annotation import fields, places, resolving, revising, tasktypes, tickets, writing
 from annotation.models import (
     Event,
     GuidelinesVersion,
@@ -23,7 +23,6 @@ from annotation.models import (
     Revision,
     Slot,
     Stage,
-    texts_digest,
 )
 
 
@@ -158,13 +157,11 @@ def correct(
             raise Stale(
                 "This item went to somebody else meanwhile. Your text is still here: copy it."
             )
-        shown = slot.item.revision(revision).texts
-        corrected = {**shown, **_broken_as(shown, texts)}
+        corrected = revising.corrected(slot.item.revision(revision).texts, texts)
         if corrected == slot.item.revision().texts:
             return _offer(member, slot)
         _check_fresh(slot.item, revision)
-        _revise(slot.item, corrected, member, note, now)
-        _stop_older_labels(slot.item, member, now)
+        revising.revise(slot.item, corrected, author=member, note=note, now=now)
         places.give_back_others(member, slot.stage, slot.item)
         slot.hold(member.pk, places.until(member, now))
         resolving.settle(slot.item, now=now)
@@ -304,43 +301,6 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
         raise Refused(f"Only the {task.correctable} text can be corrected.")
     if not texts[task.correctable].strip():
         raise Refused("The corrected text is empty. Write the whole text, or label the item.")
-
-
-def _broken_as(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts with the line breaks of the shown ones: a page hands all of them back as LF, and
-    a diff would take every line of a text with CR LF for changed."""
-    return {
-        name: text.replace("\n", "\r\n")
-        if "\r" not in text and 0 < shown.get(name, "").count("\n") == shown[name].count("\r\n")
-        else text
-        for name, text in texts.items()
-    }
-
-
-def _revise(
-    item: Item, texts: dict[str, str], author: Membership, note: str, now: datetime
-) -> None:
-    item.revision_number += 1
-    item.save(update_fields=["revision_number"])
-    Revision.objects.create(
-        item=item,
-        number=item.revision_number,
-        texts=texts,
-        digest=texts_digest(texts),
-        author=author,
-        note=note,
-        created_at=now,
-    )
-
-
-def _stop_older_labels(item: Item, author: Membership, now: datetime) -> None:
-    counted = Label.objects.counted().filter(item=item).select_related("slot")
-    for older in counted:
-        older.stop_counting()
-        if older.slot and older.member_id != author.pk:
-            older.slot.give_back()
-    # Somebody who is looking at the old texts now is told so by `Stale` when they submit.
-    Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
 
 
 def _record(kind: str, member: Membership, item: Item, **data: object) -> None:

@@ -1,0 +1,50 @@
+"""What becomes of an item whose texts are corrected, inside the queue's transaction."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from annotation.models import Item, Label, Membership, Resolution, Revision, texts_digest
+
+
+def corrected(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
+    """All texts of the revision, with the corrected ones in place of the shown ones.
+
+    Line breaks stay as they were: a page hands all of them back as LF, and a diff would take
+    every line of a text with CR LF for changed.
+    """
+    return {**shown, **{name: _broken_as(shown.get(name, ""), texts[name]) for name in texts}}
+
+
+def revise(
+    item: Item, texts: dict[str, str], *, author: Membership, note: str, now: datetime
+) -> None:
+    """Give the item, which is locked, a new revision; labels of older ones stop counting.
+
+    Their slots reopen, but for the author's own, and the resolution ends.
+    """
+    item.revision_number += 1
+    item.save(update_fields=["revision_number"])
+    Revision.objects.create(
+        item=item,
+        number=item.revision_number,
+        texts=texts,
+        digest=texts_digest(texts),
+        author=author,
+        note=note,
+        created_at=now,
+    )
+    _stop_older_labels(item, author)
+    Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
+
+
+def _broken_as(shown: str, text: str) -> str:
+    only_crlf = 0 < shown.count("\n") == shown.count("\r\n")
+    return text.replace("\n", "\r\n") if only_crlf and "\r" not in text else text
+
+
+def _stop_older_labels(item: Item, author: Membership) -> None:
+    # Somebody who is looking at the old texts now is told so by `Stale` when they submit.
+    for older in Label.objects.counted().filter(item=item).select_related("slot"):
+        older.stop_counting()
+        if older.slot and older.member_id != author.pk:
+            older.slot.give_back()

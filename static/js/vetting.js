@@ -8,6 +8,7 @@ import * as trouble from "./trouble.js";
 const GUARD = 350;
 
 let ready = false;
+let waiting = false;
 let shownAt = 0;
 let sent = null;
 
@@ -22,6 +23,7 @@ function hold(held) {
 
 function begin() {
   hold(true);
+  waiting = !panel().dataset.item;
   shownAt = performance.now();
   panel().querySelector("[data-keys]").hidden = false;
   const restored = drafts.restore(panel());
@@ -46,7 +48,10 @@ function remindOfChoice() {
 
 function painted() {
   const { said, next } = panel().dataset;
+  const goesOnWaiting = waiting && !said && !panel().dataset.item;
   begin();
+  // A page that looked again and found nothing new has nothing to say, and focus stays elsewhere.
+  if (goesOnWaiting && document.activeElement !== document.body) return;
   say(`${said} ${next}`);
   window.scrollTo(0, 0);
   panel().querySelector("[data-focus]").focus({ preventScroll: true });

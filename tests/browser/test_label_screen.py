@@ -5,7 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation import queue
-from annotation.models import Label, Membership, Revision
+from annotation.models import Label, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
 from tests.builders import TEXTS, make_item, make_member, make_project, take
 
@@ -245,6 +245,24 @@ def test_someone_signed_out_comes_back_to_the_same_item_and_choice(
     wait_for(page, "item-01")
     expect(page.locator("[data-last]")).to_contain_text("You chose “Not relevant”")
     assert not Label.objects.exists()
+
+
+def test_who_waits_keeps_the_focus_and_gets_the_item_that_comes(
+    open_page: OpenPage, member: Membership
+) -> None:
+    Slot.objects.update(state="closed")
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page.clock.install()
+    page.reload()
+    page.focus(".brand")
+    page.evaluate("document.getElementById('panel').dataset.old = 'yes'")
+    page.clock.run_for(31_000)
+    page.wait_for_selector("#panel:not([data-old])")
+    expect(page.locator(".brand")).to_be_focused()
+    Slot.objects.update(state="open")
+    page.clock.run_for(31_000)
+    expect(page.locator("[data-focus]")).to_be_focused()
+    assert said(page) == "Now item-01, Number errors."
 
 
 def test_all_of_it_works_without_a_script(open_page: OpenPage, member: Membership) -> None:

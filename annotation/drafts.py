@@ -96,6 +96,9 @@ def _key(key: str) -> str:
         raise _Fault("key", f"must have 1 to {KEY_LENGTH} characters.")
     if any(unicodedata.category(character).startswith("C") for character in key):
         raise _Fault("key", "holds control characters. Take them out.")
+    # Browsers take such parts out of an address, so no link could lead to the item.
+    if {".", ".."} & set(key.split("/")):
+        raise _Fault("key", "has a part that is only dots between slashes. Name that part.")
     return key
 
 

@@ -146,6 +146,8 @@ def test_a_repeat_of_nothing_or_of_a_repeat_is_bad(rows: Any, original: str) -> 
     [
         ({"key": ""}, "key"),
         ({"key": "a\tb"}, "key"),
+        ({"key": "../runs"}, "key"),
+        ({"key": "a/."}, "key"),
         ({"key": "x" * 201}, "key"),
         ({"key": 7}, "key"),
         ({"category": "nonsense"}, "category"),

@@ -30,9 +30,15 @@ def make(project: Project, table: str, query: MultiValueDict[str, str]) -> Made:
 
     Raises `UnknownRun` for a run, `reports.UnknownField` for a field that is not there.
     """
-    by = [name.strip() for name in query.get("by", BY).split(",") if name.strip()]
+    by = fields(query.get("by", BY))
     rows = tables.RESULTS[table].rows(project, chosen(project, query), by)
     return Made(table, tables.columns(table, by), list(rows))
+
+
+def fields(text: str) -> list[str]:
+    """The fields that `field,field` names, each once: a database may refuse a column twice."""
+    names = (name.strip() for name in text.split(","))
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:

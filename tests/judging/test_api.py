@@ -171,6 +171,13 @@ def test_figures_are_grouped_and_chosen(program: Client, project: Project) -> No
     assert [(row["run"], row["rate"], row["total"]) for row in found["rows"]] == [(2, 1.0, 2)]
 
 
+def test_a_field_named_twice_is_a_column_once(program: Client, project: Project) -> None:
+    make_judged(project, [(item, "detected") for item in make_items(project, 2)])
+    found = program.get(API + "results/undetected/?by=ability,%20ability").json()
+    assert found["columns"][2:5] == ["strategy", "ability", "total"]
+    assert len(found["rows"]) == 1
+
+
 def test_the_schema_describes_every_route(capsys: pytest.CaptureFixture[str]) -> None:
     schema = SchemaGenerator().get_schema(request=None, public=True)
     assert "/api/v1/projects/{slug}/results/{table}/" in schema["paths"]

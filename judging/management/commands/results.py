@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
 from formats.writers import write_csv, write_table
-from judging import reports, tables
+from judging import figures, reports, tables
 from judging.models import Run
 
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--run", type=int, metavar="NUMBER", help="default: every run")
         parser.add_argument(
             "--by",
-            default="ability,category",
+            default=figures.BY,
             metavar="FIELD,...",
             help=f"group by these, of {', '.join(reports.FIELDS)}; empty for one row a run",
         )
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        by = [name.strip() for name in options["by"].split(",") if name.strip()]
+        by = figures.fields(options["by"])
         table = options["table"]
         try:
             rows = tables.RESULTS[table].rows(project, _runs(project, options["run"]), by)

@@ -37,6 +37,8 @@ class EndpointForm(forms.ModelForm):
         try:
             return check(address, settings.EVALUATOR_HOSTS) if address else ""
         except ForbiddenAddress as error:
+            # The model would not see an address that was refused, and ask for one as well.
+            self.instance.address = address
             raise ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:

@@ -59,6 +59,10 @@ def test_an_endpoint_that_cannot_be_asked_is_refused(
     assert not Endpoint.objects.exists()
 
 
+def test_a_refused_address_is_not_asked_for_as_if_it_were_missing(admin: Client) -> None:
+    assert "base URL" not in problems(admin.post(ADD, GOOD | {"address": "http://10.0.0.7/v1"}))
+
+
 def test_a_listed_private_host_may_be_named(admin: Client, settings: Any) -> None:
     settings.EVALUATOR_HOSTS = ["10.0.0.7"]
     admin.post(ADD, GOOD | {"address": "http://10.0.0.7/v1"})

@@ -11,6 +11,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,11 +100,19 @@ def _secret_key() -> str:
         raise ImproperlyConfigured(
             "SECRET_KEY is required beside PostgreSQL or Redis: set it to 50 random characters."
         )
-    kept = VAR_DIR / "secret_key"
-    if not kept.exists():
-        kept.touch(mode=0o600)
-        kept.write_text(secrets.token_urlsafe(64), encoding="ascii")
-    return kept.read_text(encoding="ascii")
+    return _kept(VAR_DIR / "secret_key")
+
+
+def _kept(path: Path) -> str:
+    """The key in this file, made the first time: whole at once, by one process alone."""
+    if not path.exists():
+        part = path.with_name(f"{path.name}.{os.getpid()}")
+        part.touch(mode=0o600)
+        part.write_text(secrets.token_urlsafe(64), encoding="ascii")
+        with suppress(FileExistsError):
+            os.link(part, path)
+        part.unlink()
+    return path.read_text(encoding="ascii")
 
 
 SECRET_KEY = _secret_key()

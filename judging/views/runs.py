@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.decorators.vary import vary_on_headers
 
 from annotation import access
 from annotation.models import Membership
@@ -68,7 +67,6 @@ def new_run(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "judging/run_new.html", context, status=422 if form.errors else 200)
 
 
-@vary_on_headers("HX-Request")  # or the way back here could show the progress alone
 @require_GET
 @never_cache
 @login_required

@@ -74,6 +74,16 @@ def test_a_run_without_waiting_is_left_to_the_workers(project: Project) -> None:
     assert Run.objects.get().state == Run.State.PLANNING
 
 
+def test_runs_of_one_seed_are_over_the_same_part(project: Project) -> None:
+    for strategy in ("rouge-l", "length"):
+        words = ("--strategy", strategy, "--endpoint", "baseline", "--limit", "2", "--seed", "7")
+        say("run_strategy", "--project", "p", *words)
+    first, second = Run.objects.order_by("number")
+    assert (first.seed, second.seed) == (7, 7)
+    parts = [set(run.outcomes.values_list("item", flat=True)) for run in (first, second)]
+    assert parts[0] == parts[1]
+
+
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
@@ -82,6 +92,7 @@ def test_a_run_without_waiting_is_left_to_the_workers(project: Project) -> None:
         ("--endpoint", "nobody", "There is no endpoint 'nobody' (known: baseline)"),
         ("--strategy", "vanilla", "Strategy vanilla needs an evaluator LLM"),
         ("--limit", "0", "--limit must be 1 or more"),
+        ("--seed", "-1", "--seed must lie between"),
         ("--cap", "much", "--cap 'much' is not an amount"),
         ("--cap", "-1", "--cap must be more than 0"),
     ],

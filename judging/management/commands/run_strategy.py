@@ -19,6 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("--strategy", required=True, metavar="SLUG")
         parser.add_argument("--endpoint", required=True, metavar="NAME")
         parser.add_argument("--limit", type=int, metavar="N", help="a random part of N items")
+        parser.add_argument(
+            "--seed", type=int, metavar="N", help="the same seed chooses the same part"
+        )
         parser.add_argument("--cap", metavar="AMOUNT", help="stop before this much is spent")
         parser.add_argument(
             "--duplicates", action="store_true", help="items that repeat others too"
@@ -36,12 +39,15 @@ class Command(BaseCommand):
     def _start(self, options: dict[str, Any]) -> Run:
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit must be 1 or more.", returncode=2)
+        if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
+            raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
         try:
             return runs.start(
                 _project(options["project"]),
                 strategy=_strategy(options["strategy"]),
                 endpoint=_endpoint(options["endpoint"]),
                 limit=options["limit"],
+                seed=options["seed"],
                 cap=_amount(options["cap"]),
                 with_duplicates=options["duplicates"],
             )

@@ -2,7 +2,8 @@
 
 A reserved amount stands on the request, and what stands on run and project is their sum, so
 whatever happens to a worker, giving a request back gives back exactly what was reserved for it.
-Every function belongs inside the caller's transaction.
+Every function belongs inside the caller's transaction, and changes runs before projects: two that
+took them in turns would wait for each other.
 """
 
 from collections import defaultdict
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 
 from judging.models import Budget, Endpoint, Run
@@ -72,15 +73,17 @@ def settle(requests: Iterable[Held], paid: Iterable[tuple[int, Decimal]]) -> Non
             freed[request.leased_for] += request.reserved
     for run_id, amount in paid:
         spent[run_id] += amount
-    for run_id in sorted(freed.keys() | spent.keys()):
-        if freed[run_id] or spent[run_id]:
-            _book(run_id, freed[run_id], spent[run_id])
+    booked = [pk for pk in sorted(freed.keys() | spent.keys()) if freed[pk] or spent[pk]]
+    for run_id in booked:
+        _book(Run.objects.filter(pk=run_id), freed[run_id], spent[run_id])
+    with_budget = Run.objects.filter(pk__in=booked, project__budget__isnull=False)
+    budgets = with_budget.order_by("project__budget__pk").values_list("project__budget", "pk")
+    for budget_id, run_id in budgets:
+        _book(Budget.objects.filter(pk=budget_id), freed[run_id], spent[run_id])
 
 
-def _book(run_id: int, freed: Decimal, spent: Decimal) -> None:
-    change = {"reserved": _sum(F("reserved") - freed), "spent": _sum(F("spent") + spent)}
-    Run.objects.filter(pk=run_id).update(**change)
-    Budget.objects.filter(project__runs=run_id).update(**change)
+def _book(rows: QuerySet[Any], freed: Decimal, spent: Decimal) -> None:
+    rows.update(reserved=_sum(F("reserved") - freed), spent=_sum(F("spent") + spent))
 
 
 def _reserve(run: Run, total: Decimal) -> bool:

@@ -5,10 +5,11 @@ from decimal import Decimal
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Project
-from judging import runs, storing
+from judging import runs, spending, storing
 from judging.leasing import LEASE
 from judging.models import Budget, Endpoint, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble
@@ -95,6 +96,21 @@ def test_a_project_s_budget_holds_for_all_of_its_runs(project: Project) -> None:
     assert first.spent + second.spent == Decimal("0.7")
     assert {first.state, second.state} == {Run.State.PAUSED}
     assert "would pass the project's budget of 0.75" in first.reason
+
+
+def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_each_other(
+    project: Project,
+) -> None:
+    budget = Budget.objects.create(project=project, cap=Decimal(100))
+    first = capped(project)
+    runs.plan(make_run(project, first.endpoint, "vanilla"))
+    leased = take(first, 6)
+    with CaptureQueriesContext(connection) as booked:
+        spending.settle(Request.objects.filter(state="leased").held(), ())
+    updates = [query["sql"] for query in booked if query["sql"].startswith("UPDATE")]
+    assert len({one.run_id for one in leased}) == 2
+    assert [update.split('"')[1] for update in updates] == ["judging_run", "judging_run", "judging_budget", "judging_budget"]
+    assert money(budget) == (0, 0)
 
 
 @pytest.mark.databases

@@ -182,8 +182,13 @@ def finish_if_done(run: Run) -> bool:
     pending = list(run.outcomes.pending().values_list("pk", flat=True))
     for part in _parts(pending, 500):
         outcomes.settle(part)
-    with suppress(Refused):
-        _move(run, {Run.State.RUNNING}, Run.State.FINISHED, None)
+    with writing.transact():
+        # Looked at once more under the run's lock: a retry may have come meanwhile.
+        Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
+        if Request.objects.wanted_by(run).still_open().exists():
+            return False
+        with suppress(Refused):
+            _move(run, {Run.State.RUNNING}, Run.State.FINISHED, None)
     return True
 
 

@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 
 from annotation.models import Event, Item, Project
-from judging import runs
+from judging import outcomes, runs
 from judging.models import Budget, Call, Outcome, Request, Run
 from judging.providers.errors import Rejected
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
@@ -270,6 +270,22 @@ def test_a_retry_changes_no_other_run(project: Project) -> None:
     assert (results(first), results(second)) == ({"pending": 2}, {"rejected": 2})
     second.refresh_from_db()
     assert second.state == Run.State.FINISHED
+
+
+def test_a_retry_that_comes_while_a_run_is_being_finished_is_not_lost(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 2)
+    run = planned(project)
+    answer(run, number=1)
+    fail(run, Rejected("no"))
+    run.outcomes.filter(result="detected").update(result=Outcome.Result.PENDING)
+    monkeypatch.setattr(
+        outcomes, "settle", lambda part: runs.retry_failed(Run.objects.get(pk=run.pk), None)
+    )
+    assert not runs.finish_if_done(run)
+    run.refresh_from_db()
+    assert run.state == Run.State.RUNNING
 
 
 def test_a_run_in_which_nothing_failed_has_nothing_to_retry(project: Project) -> None:

@@ -1,0 +1,27 @@
+"""The content policy is in force wherever an answer comes from."""
+
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/accounts/login/", {}, 200),
+        ("/admin/login/", {}, 200),
+        ("/api/v1/projects/", {}, 401),
+        ("/nowhere/", {}, 404),
+        ("/healthz", {}, 200),
+        ("/accounts/login/", {"host": "elsewhere.example"}, 400),
+    ],
+)
+def test_every_answer_carries_a_policy_without_inline_code(
+    path: str, headers: dict[str, str], status: int
+) -> None:
+    answer = Client(raise_request_exception=False).get(path, headers=headers)
+    assert answer.status_code == status
+    policy = answer["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy

@@ -8,6 +8,16 @@ from django.views.decorators.http import require_safe
 from annotation import access, queue, reports, tasktypes, taxonomy
 from annotation.models import RIGHTS, Account, Membership, Role
 
+# What each right allows, in words for people.
+ALLOWS = {
+    "enter": "open the project",
+    "label": "vet items",
+    "items": "see items with everybody's labels",
+    "results": "see runs and results",
+    "run": "start and steer runs",
+    "manage": "see how far everybody has come",
+}
+
 
 @require_safe
 @login_required
@@ -42,7 +52,10 @@ def manual(request: HttpRequest) -> HttpResponse:
     context = {
         "taxonomy": taxonomy.load(),
         "tasks": [tasktypes.from_definition(definition) for definition in definitions],
-        "roles": [(role, [right for right in RIGHTS if role in RIGHTS[right]]) for role in Role],
+        "roles": [
+            (role, [words for right, words in ALLOWS.items() if role in RIGHTS[right]])
+            for role in Role
+        ],
     }
     return render(request, "annotation/help.html", context)
 

@@ -5,7 +5,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import ApiToken, Item, Membership, Project
+from annotation.models import RIGHTS, ApiToken, Item, Membership, Project
+from annotation.views.projects import ALLOWS
 from tests.builders import (
     Cast,
     cast,
@@ -239,6 +240,16 @@ def test_a_token_needs_a_name() -> None:
     for number in ("²", "-1", "9" * 5000):
         assert client.post(reverse("tokens"), {"revoke": number}).status_code == 404
     assert not ApiToken.objects.exists()
+
+
+def test_the_help_says_in_words_what_each_right_allows(people: Cast) -> None:
+    assert set(ALLOWS) == set(RIGHTS)
+    page = sees(people.annotator, "help")
+    assert "<dt>Annotator</dt><dd>open the project; vet items</dd>" in page
+
+
+def test_the_admin_has_the_icon_of_the_pages(people: Cast) -> None:
+    assert "img/mark" in sees(people.admin, "admin:index")
 
 
 @pytest.mark.parametrize("name", ["help", "patterns"])

@@ -87,3 +87,21 @@ def test_a_changed_lock_is_synced(tmp_path: Path) -> None:
         os.utime(tmp_path / stamp, (0, 0))
     command = ["make", "--question", "setup", f"VENV={tmp_path}", "PYTHON="]
     assert subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize(("set_to", "compiles"), [("1", True), ("", False)])
+def test_packages_are_compiled_once_where_python_may_write_no_bytecode(
+    tmp_path: Path, set_to: str, compiles: bool
+) -> None:
+    (tmp_path / "bin").mkdir()
+    fake(tmp_path / "bin", "python", "\n")
+    fake(tmp_path / "bin", "uv", '\necho "$@"\n')
+    done = subprocess.run(
+        ["/bin/bash", "requirements/install", tmp_path, "requirements/runtime.txt"],
+        cwd=ROOT,
+        env={"PATH": TOOLS, "PYTHONDONTWRITEBYTECODE": set_to},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ("--compile-bytecode" in done.stdout) is compiles

@@ -30,7 +30,10 @@ class Command(BaseCommand):
                 count = WRITERS[options["format"]](table.rows(project), table.columns, stream)
             part.replace(output)
         except OSError as error:
-            raise CommandError(f"{output} cannot be written: {error}", returncode=2) from error
+            reason = error.strerror or error
+            raise CommandError(
+                f"{output}: cannot be written ({reason}). Choose another file.", returncode=2
+            ) from error
         finally:
             part.unlink(missing_ok=True)
         Event.record(

@@ -163,6 +163,11 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 
         return self.filter(Exists(Call.objects.filter(outcome=OuterRef("pk"))), result="missing")
 
+    def lock_unparsed(self) -> None:
+        """Lock those pending or missing, in the order in which they are decided."""
+        unparsed = self.filter(result__in=["pending", "missing"]).order_by("pk")
+        list(unparsed.select_for_update(no_key=True).values_list("pk"))
+
     def settled(self) -> OutcomeQuerySet:
         return self.exclude(result="pending")
 

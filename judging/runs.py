@@ -141,6 +141,8 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     with writing.transact():
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
+        # Waits for whoever is deciding one of them now by the failure that is being undone.
+        run.outcomes.lock_unparsed()
         missing = run.outcomes.missing_with_calls()
         if not ids and not missing.exists():
             raise Refused("No request of this run failed.")

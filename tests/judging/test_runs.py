@@ -4,10 +4,12 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
+from annotation import writing
 from annotation.models import Event, Item, Project
-from judging import outcomes, runs
+from judging import outcomes, runs, storing
 from judging.models import Budget, Call, Outcome, Request, Run
 from judging.providers.errors import Rejected
+from judging.storing import Result
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
 from tests.judging.builders_judging import (
     ONE_CALL,
@@ -20,6 +22,7 @@ from tests.judging.builders_judging import (
     make_run,
     make_strategy,
     results,
+    take,
 )
 
 pytestmark = pytest.mark.django_db
@@ -286,6 +289,37 @@ def test_a_retry_that_comes_while_a_run_is_being_finished_is_not_lost(
     assert not runs.finish_if_done(run)
     run.refresh_from_db()
     assert run.state == Run.State.RUNNING
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Project) -> None:
+    make_items(project, 1)
+    run = planned(project)
+    leased = take(run)
+    storing.store(run.endpoint, "worker", [Result(leased[0], error=Rejected("no"))])
+    deciding, may_end = threading.Event(), threading.Event()
+
+    def decide() -> None:
+        with writing.transact():
+            outcomes.settle(run.outcomes.values_list("pk", flat=True))
+            deciding.set()
+            may_end.wait(20)
+        connection.close()
+
+    def retry() -> None:
+        runs.retry_failed(run, None)
+        connection.close()
+
+    threads = [threading.Thread(target=decide), threading.Thread(target=retry)]
+    threads[0].start()
+    assert deciding.wait(20)
+    threads[1].start()
+    threads[1].join(0.5)  # It waits for the decision; without a lock it is done by now.
+    may_end.set()
+    for thread in threads:
+        thread.join()
+    assert results(run) == {"pending": 1}
 
 
 def test_a_run_in_which_nothing_failed_has_nothing_to_retry(project: Project) -> None:

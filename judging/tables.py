@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from annotation import tables as annotation_tables
 from annotation.models import Project
 from annotation.tables import Table
@@ -70,9 +72,12 @@ def calls(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def outcomes(project: Project) -> Iterator[dict[str, Any]]:
-    """Every outcome of the project's runs."""
-    found = Outcome.objects.filter(run__project=project).select_related(
-        "run__strategy", "run__endpoint", "item", "revision"
+    """Every outcome of the project's runs; the figures are made of those that are `counted`."""
+    counted = Outcome.objects.counted().filter(pk=OuterRef("pk"))
+    found = (
+        Outcome.objects.filter(run__project=project)
+        .select_related("run__strategy", "run__endpoint", "item", "revision")
+        .annotate(is_counted=Exists(counted))
     )
     for outcome in found.order_by("run__number", "item__position").iterator(chunk_size=1000):
         yield {
@@ -90,6 +95,7 @@ def outcomes(project: Project) -> Iterator[dict[str, Any]]:
             "detail": outcome.detail,
             "cause": outcome.cause,
             "values": outcome.values,
+            "counted": outcome.is_counted,
         }
 
 
@@ -139,7 +145,7 @@ _CALLS = (
 )  # fmt: skip
 _OUTCOMES = (
     "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",
-    "cluster", "score_invariant", "result", "detail", "cause", "values",
+    "cluster", "score_invariant", "result", "detail", "cause", "values", "counted",
 )  # fmt: skip
 
 EXPORTS: dict[str, Table] = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.models import Project
+from annotation.models import Project, Resolution
 from judging import runs, tables
 from judging.models import Run
 from judging.providers.errors import Rejected
@@ -62,6 +62,13 @@ def test_an_outcome_has_what_a_table_is_made_of(project: Project, run: Run) -> N
     assert (first["item"], first["result"], first["detail"]) == ("item-1", "detected", "lower")
     assert (first["ability"], first["cluster"]) == ("factual", "cluster-1")
     assert first["values"] == {"perturbed": 5.0}
+
+
+def test_an_outcome_says_whether_figures_count_it(project: Project, run: Run) -> None:
+    answer(run)
+    Resolution.objects.filter(item__key="item-1").update(current=False)
+    counted = {row["item"]: row["counted"] for row in tables.outcomes(project)}
+    assert counted == {"item-1": False, "item-2": True}
 
 
 @pytest.mark.parametrize("name", ["calls", "outcomes"])

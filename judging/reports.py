@@ -25,11 +25,13 @@ class Undetected:
     """One row of the `undetected` table: counts and the undetected rate of a group of items.
 
     rate = undetected / parsed, for score-invariant items too, where it is the share left unmoved;
-    None with a reason where nothing was parsed. `total` = parsed + missing.
+    None with a reason where nothing was parsed. `total` = parsed + missing. `invariant` says
+    whether the items are score-invariant, so that a detection is a false alarm.
     """
 
     run: Run
     group: dict[str, str]
+    invariant: bool
     total: int
     missing: int
     parsed: int
@@ -75,9 +77,9 @@ def undetected(
     An outcome counts only against a current resolution of the revision that it judged. The
     interval knows that items of one cluster are alike. `by` may be empty: one row a run.
 
-    Rows that would mix what must not be summed hold error items alone: without ability or
-    category in `by` score-invariant items are left out, whose rate reads the other way, and
-    without category the repeats of other items. Raises `UnknownField`.
+    What must not be summed is never mixed: without ability or category in `by` score-invariant
+    items are left out, whose rate reads the other way, and without both the repeats of other
+    items; repeats of both kinds in one category make two rows. Raises `UnknownField`.
     """
     unknown = [name for name in by if name not in FIELDS]
     if unknown:
@@ -87,7 +89,7 @@ def undetected(
     found = []
     for run in runs:
         rows = [_row(run, by, record) for record in _sums(run, by)]
-        found += sorted(rows, key=lambda row: place(row.group))
+        found += sorted(rows, key=lambda row: (place(row.group), row.invariant))
     return found
 
 
@@ -121,29 +123,25 @@ _COUNTED = f"""
 
 def _sums(run: Run, by: Sequence[str]) -> list[dict[str, Any]]:
     """Per group: counts, and the five sums over clusters that the interval needs."""
-    names = "".join(f"{name}, " for name in by)
+    names = ", ".join([*by, "invariant"])
     inner = f"""
-        SELECT {names}cluster, COUNT(*) AS total,
+        SELECT {names}, cluster, COUNT(*) AS total,
             SUM(CASE WHEN o.result = 'missing' THEN 0 ELSE 1 END) AS n,
             SUM(CASE WHEN o.result = 'undetected' THEN 1 ELSE 0 END) AS y
-        {_COUNTED} {_unmixed(by)} GROUP BY {names}cluster
+        {_COUNTED} {_unmixed(by)} GROUP BY {names}, cluster
     """
-    group = f"GROUP BY {names.rstrip(', ')}" if by else ""
     statement = f"""
-        SELECT {names}SUM(CASE WHEN n > 0 THEN 1 ELSE 0 END) AS m, SUM(n) AS n, SUM(y) AS y,
+        SELECT {names}, SUM(CASE WHEN n > 0 THEN 1 ELSE 0 END) AS m, SUM(n) AS n, SUM(y) AS y,
             SUM(n * n) AS nn, SUM(n * y) AS ny, SUM(y * y) AS yy, SUM(total) AS total
-        FROM ({inner}) AS clusters {group}
+        FROM ({inner}) AS clusters GROUP BY {names}
     """
-    return [record for record in _records(statement, run) if record["total"]]
+    return _records(statement, run)
 
 
 def _unmixed(by: Sequence[str]) -> str:
-    conditions = []
-    if "category" not in by:
-        conditions.append("AND o.ability <> ''")
-        if "ability" not in by:
-            conditions.append("AND NOT o.invariant")
-    return " ".join(conditions)
+    repeats = "AND o.ability <> ''" if not {"ability", "category"} <= set(by) else ""
+    invariant = "AND NOT o.invariant" if not {"ability", "category"} & set(by) else ""
+    return f"{repeats} {invariant}"
 
 
 def _records(statement: str, run: Run) -> list[dict[str, Any]]:
@@ -160,6 +158,7 @@ def _row(run: Run, by: Sequence[str], record: Mapping[str, Any]) -> Undetected:
     return Undetected(
         run=run,
         group={name: record[name] for name in by},
+        invariant=bool(record["invariant"]),
         total=total,
         missing=total - sums.n,
         parsed=sums.n,

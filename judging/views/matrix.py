@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -16,8 +17,21 @@ NAMES = ("ability", "category", "source_ability")
 HEATS = 5
 REPEATS = "Repeats of other items, in no ability"
 
-# Ability, category and source ability; "" where a line is over all of them.
-Key = tuple[str, ...]
+
+class Key(NamedTuple):
+    """What a line is over: "" where it is over all of them.
+
+    `invariant`: score-invariant items, which have no ability of their own where they repeat others.
+    """
+
+    ability: str
+    category: str
+    source_ability: str
+    invariant: bool
+
+    @property
+    def group(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in NAMES}
 
 
 @dataclass(frozen=True)
@@ -62,13 +76,9 @@ class Cell:
 class Line:
     """A row of the table: an ability, a category of it, or where score-invariant items are from."""
 
-    ability: str
     title: str
+    invariant: bool
     cells: tuple[Cell, ...]
-
-    @property
-    def invariant(self) -> bool:
-        return self.ability == SI_ITEM
 
 
 @dataclass(frozen=True)
@@ -92,15 +102,25 @@ def sections(runs: Sequence[Run], measure: Measure) -> list[Section]:
     heads = _by_key(reports.undetected(runs, ("ability",)))
     bodies = _by_key(reports.undetected(runs, ("ability", "category")))
     made_from = _by_key(reports.undetected(runs, ("ability", "source_ability")))
-    abilities = dict.fromkeys(key[0] for key in _ordered(bodies))
+    abilities = dict.fromkeys(key.ability for key in _ordered(bodies))
     return [
         Section(
             title=_ability(ability),
-            head=_line((ability, "", ""), heads, runs, measure) if ability else None,
+            head=_head(ability, heads, runs, measure),
             lines=_below(ability, made_from if ability == SI_ITEM else bodies, runs, measure),
         )
         for ability in abilities
     ]
+
+
+def _head(
+    ability: str,
+    rows: dict[Key, dict[int, Undetected]],
+    runs: Sequence[Run],
+    measure: Measure,
+) -> Line | None:
+    key = Key(ability, "", "", invariant=ability == SI_ITEM)
+    return _line(key, rows, runs, measure) if ability else None
 
 
 def _below(
@@ -109,20 +129,25 @@ def _below(
     runs: Sequence[Run],
     measure: Measure,
 ) -> tuple[Line, ...]:
-    named = [key for key in _ordered(rows) if key[0] == ability and any(key[1:])]
+    named = [key for key in _ordered(rows) if key.ability == ability and _is_part(key)]
     return tuple(_line(key, rows, runs, measure) for key in named)
+
+
+def _is_part(key: Key) -> bool:
+    return bool(key.category or key.source_ability)
 
 
 def _by_key(rows: Iterable[Undetected]) -> dict[Key, dict[int, Undetected]]:
     found: dict[Key, dict[int, Undetected]] = {}
     for row in rows:
-        key = tuple(row.group.get(name, "") for name in NAMES)
+        ability, category, source = (row.group.get(name, "") for name in NAMES)
+        key = Key(ability, category, source, row.invariant)
         found.setdefault(key, {})[row.run.pk] = row
     return found
 
 
 def _ordered(rows: Iterable[Key]) -> list[Key]:
-    return sorted(rows, key=lambda key: reports.place(dict(zip(NAMES, key, strict=True))))
+    return sorted(rows, key=lambda key: (reports.place(key.group), key.invariant))
 
 
 def _line(
@@ -130,7 +155,7 @@ def _line(
 ) -> Line:
     found = rows.get(key, {})
     cells = tuple(_cell(key, run, found.get(run.pk), measure) for run in runs)
-    return Line(key[0], _title(key), cells)
+    return Line(_title(key), key.invariant, cells)
 
 
 def _cell(key: Key, run: Run, row: Undetected | None, measure: Measure) -> Cell:
@@ -147,7 +172,7 @@ def _cell(key: Key, run: Run, row: Undetected | None, measure: Measure) -> Cell:
         n=row.parsed,
         missing=row.missing,
         reason="nothing parsed" if rate is None else row.estimate.reason,
-        heat=_heat(row.estimate.value, key[0] == SI_ITEM),
+        heat=_heat(row.estimate.value, key.invariant),
         href=href,
         missing_href=missing_href,
     )
@@ -166,16 +191,15 @@ def _heat(undetected: float | None, invariant: bool) -> int | None:
 
 def _link(key: Key, run: Run, result: str) -> str:
     """The run's outcomes, narrowed down to exactly the items behind a cell."""
-    query = {**dict(zip(NAMES, key, strict=True)), "result": result, "counted": "yes"}
+    query = {**key.group, "result": result, "counted": "yes"}
     page = reverse("run", args=[run.project.slug, run.number])
     return f"{page}?{urlencode({k: v for k, v in query.items() if v})}#outcomes"
 
 
 def _title(key: Key) -> str:
-    ability, category, source = key
-    if source:
-        return f"made from {_ability(source)}"
-    return _category(category) if category else _ability(ability)
+    if key.source_ability:
+        return f"made from {_ability(key.source_ability)}"
+    return _category(key.category) if key.category else _ability(key.ability)
 
 
 def _ability(slug: str) -> str:

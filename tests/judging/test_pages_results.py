@@ -109,6 +109,18 @@ def test_score_invariant_is_read_the_other_way(browser: Client, project: Project
     )
 
 
+def test_score_invariant_repeats_are_read_the_other_way_too(
+    browser: Client, project: Project
+) -> None:
+    original, *_ = make_items(project, 1, "score-invariant")
+    repeat = make_items(project, 1, "score-invariant", duplicate_of=original, category="formatting")
+    judged = [(original, "undetected"), (repeat[0], "detected")]
+    make_judged(project, judged, with_duplicates=True)
+    page = shown(browser)
+    assert rows(page)["Formatting score-invariant: false alarms"].startswith("100.0 %")
+    assert page.count('data-heat="4"') == 1  # As bad as it gets, not a perfect detection.
+
+
 def test_false_alarms_are_told_apart_by_the_ability_of_the_answer(
     browser: Client, project: Project
 ) -> None:

@@ -98,6 +98,29 @@ def test_repeats_of_other_items_are_in_no_total(project: Project) -> None:
     assert [(row.group["ability"], row.total) for row in rows] == [("score-invariant", 1), ("", 1)]
 
 
+@pytest.mark.databases
+def test_repeats_are_in_no_row_of_a_category_alone(project: Project) -> None:
+    original, *_ = make_items(project, 1)
+    repeat = make_items(project, 1, duplicate_of=original)
+    run = make_judged(project, said([original, *repeat], "undetected"), with_duplicates=True)
+    assert [row.total for row in reports.undetected([run], ["category"])] == [1]
+
+
+@pytest.mark.databases
+def test_error_items_and_score_invariant_ones_are_in_no_row_together(project: Project) -> None:
+    meant = {"ability": "score-invariant", "category": "formatting"}
+    same = make_items(project, 3, "score-invariant", **meant)
+    wrong = make_items(project, 1, **meant)
+    repeats = make_items(project, 1, "score-invariant", duplicate_of=same[0], **meant)
+    repeats += make_items(project, 1, duplicate_of=wrong[0], **meant)
+    judged = said([*same, *wrong, *repeats], "detected")
+    run = make_judged(project, judged, with_duplicates=True)
+    rows = reports.undetected([run], ["ability"])
+    assert [(row.invariant, row.total) for row in rows] == [(False, 1), (True, 3)]
+    repeated = [row for row in reports.undetected([run]) if not row.group["ability"]]
+    assert [(row.invariant, row.total) for row in repeated] == [(False, 1), (True, 1)]
+
+
 def test_an_item_that_was_corrected_after_the_run_is_left_out(project: Project) -> None:
     items = make_items(project, 4)
     run = make_judged(project, said(items, "undetected"))

@@ -109,7 +109,12 @@ def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_ea
         spending.settle(Request.objects.filter(state="leased").held(), ())
     updates = [query["sql"] for query in booked if query["sql"].startswith("UPDATE")]
     assert len({one.run_id for one in leased}) == 2
-    assert [update.split('"')[1] for update in updates] == ["judging_run", "judging_run", "judging_budget", "judging_budget"]
+    assert [update.split('"')[1] for update in updates] == [
+        "judging_run",
+        "judging_run",
+        "judging_budget",
+        "judging_budget",
+    ]
     assert money(budget) == (0, 0)
 
 

@@ -1,3 +1,4 @@
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,9 @@ from judging.querysets import EndpointQuerySet
 from judging.strategies import Strategy, from_definition
 
 PROVIDER_CHOICES = {"openai_compatible": "OpenAI-compatible", "baseline": "Baseline (offline)"}
+
+
+_SECRET = re.compile(r"(?i)key|secret|password|authorization|\btoken\b")
 
 
 class Endpoint(models.Model):
@@ -67,6 +71,13 @@ class Endpoint(models.Model):
             raise ValidationError({"address": "Give the base URL of the evaluator."})
         if not isinstance(self.parameters, dict):
             raise ValidationError({"parameters": "Give a JSON object, for example {}."})
+        if secret := next(filter(_SECRET.search, self.parameters), None):
+            raise ValidationError(
+                {
+                    "parameters": f"{secret!r} looks like a key. Parameters are stored and shown;"
+                    " name the environment variable that holds the key instead."
+                }
+            )
         if self.pk and self.has_moved():
             raise ValidationError(
                 "Runs rest on this endpoint's provider and address. Make a new endpoint."

@@ -48,6 +48,7 @@ def test_an_endpoint_is_set_up(admin: Client) -> None:
         ({"address": ""}, "Give the base URL"),
         ({"parameters": "[1]"}, "JSON object"),
         ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
+        ({"parameters": '{"api_key": "sk-x"}'}, "looks like a key"),
         ({"key_variable": "SECRET_KEY"}, "key_variable"),
         ({"in_flight": 0}, "in_flight"),
     ],

@@ -187,6 +187,9 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
+# A correction may be as long as a field of an import, and each of its bytes three when encoded.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
+
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -43,7 +43,7 @@ class Limits:
     and `files` in an archive or folder.
     """
 
-    field_bytes: int = 5_000_000
+    field_bytes: int = 1_000_000
     row_bytes: int = 20_000_000
     total_bytes: int = 1 << 30
     ratio: int = 200

@@ -39,6 +39,10 @@ T = TypeVar("T")
 
 SLICE = 30.0
 WRITE_EVERY = 0.1
+# Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
+# the next lease is there.
+AHEAD = 4
+DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
 LOOK_EVERY = 0.2
 # How long calls in flight may still take when the process is asked to stop.
@@ -56,7 +60,7 @@ class Slice:
     """What the coroutines of one slice share.
 
     `open` counts what is leased and not yet stored, `begun` has the callers that are waiting for
-    an answer. `stored` is set when something was.
+    an answer. `stored` is set when something was, `all_stored` at the end.
     """
 
     endpoint: Endpoint
@@ -72,6 +76,7 @@ class Slice:
     done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
     ended: asyncio.Queue[Sequence[Result]] = field(default_factory=asyncio.Queue)
     stored: asyncio.Event = field(default_factory=asyncio.Event)
+    all_stored: asyncio.Event = field(default_factory=asyncio.Event)
     begun: set[asyncio.Task[None] | None] = field(default_factory=set)
     runs: frozenset[int] = frozenset()
     open: int = 0
@@ -182,18 +187,19 @@ async def _slice(work: Slice) -> None:
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
         await _end_calls(work, callers)
+        work.all_stored.set()
         await work.ended.join()
         for helper in helpers:
             helper.cancel()
 
 
 async def _lease(work: Slice) -> None:
-    """Keep twice as many requests leased as may be in flight, until time or work is over."""
-    ahead = 2 * work.endpoint.in_flight
+    """Keep AHEAD times as many requests leased as may be in flight, until time or work is over."""
+    in_flight = work.endpoint.in_flight
     while not work.closing():
-        room = ahead - work.open
+        room = AHEAD * in_flight - work.open
         # Not for every single reply; yet the runs are looked at, since one may have been paused.
-        count = room if 2 * room >= work.endpoint.in_flight else 0
+        count = room if room >= in_flight else 0
         batch = await work.in_database(partial(_lease_now, work, count))
         work.runs = batch.runs
         work.open += len(batch.leased)
@@ -260,9 +266,12 @@ def _store(work: Slice, group: Sequence[Result]) -> None:
 
 
 async def _decide(work: Slice) -> None:
-    """Make outcomes of what is on record, all at once of what came in during the last time."""
+    """Make outcomes of what is on record: nobody waits for them, and many at once cost less."""
     while True:
-        groups = [await work.ended.get(), *_all_in(work.ended)]
+        first = await work.ended.get()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(work.all_stored.wait(), DECIDE_EVERY)
+        groups = [first, *_all_in(work.ended)]
         await work.in_database(partial(storing.decide, [one for group in groups for one in group]))
         for _ in groups:
             work.ended.task_done()

@@ -148,24 +148,17 @@ def _lease_for(
     if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
         _pause(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
         return []
-    alike = list(Endpoint.objects.alike(endpoint).values_list("pk", flat=True))
+    found = _due(run, endpoint, count, now)
+    if not found:
+        return []
+    try:
+        prepared = _prepared(run, found)
+    except runs.Refused as error:
+        _pause(run, str(error))
+        return []
+    # Rendered before, so that replies need not wait long for the write lock.
     with writing.transact():
-        found = list(
-            Request.objects.filter(endpoint__in=alike)
-            .due(now)
-            .wanted_by(run)
-            .order_by("place")
-            .select_for_update(skip_locked=True)
-            .only("digest", "sample", "attempts")[:count]
-        )
-        if not found:
-            return []
-        try:
-            prepared = _prepared(run, found)
-        except runs.Refused as error:
-            prepared, stuck = [], str(error)
-        else:
-            prepared, stuck = _reserved(run, endpoint, prepared)
+        prepared, stuck = _reserved(run, endpoint, _still_waiting(prepared))
         ids = [leased.request_id for leased in prepared]
         Request.objects.filter(pk__in=ids).update(
             state="leased", leased_by=holder, leased_until=now + LEASE, leased_for=run
@@ -173,6 +166,20 @@ def _lease_for(
     if stuck:
         _pause(run, stuck)
     return prepared
+
+
+def _due(run: Run, endpoint: Endpoint, count: int, now: datetime) -> list[Request]:
+    alike = list(Endpoint.objects.alike(endpoint).values_list("pk", flat=True))
+    due = Request.objects.filter(endpoint__in=alike).due(now).wanted_by(run)
+    return list(due.order_by("place").only("digest", "sample", "attempts")[:count])
+
+
+def _still_waiting(prepared: Sequence[Leased]) -> list[Leased]:
+    """Those of the requests that nobody leased meanwhile, locked for this transaction."""
+    ids = [leased.request_id for leased in prepared]
+    held = Request.objects.filter(pk__in=ids, state="waiting").held(skip_locked=True)
+    free = {request.pk for request in held}
+    return [leased for leased in prepared if leased.request_id in free]
 
 
 def _prepared(run: Run, found: Sequence[Request]) -> list[Leased]:
@@ -195,6 +202,8 @@ def _prepared(run: Run, found: Sequence[Request]) -> list[Leased]:
 
 def _reserved(run: Run, endpoint: Endpoint, prepared: list[Leased]) -> tuple[list[Leased], str]:
     """Those of the requests that can be paid for, and why none can if a person has to act."""
+    if not prepared:
+        return [], ""
     prices = [spending.foreseen(endpoint, run, leased.body) for leased in prepared]
     reserved = spending.reserve(run, prices)
     paid = list(zip(prices, prepared, strict=True))[: reserved.count]

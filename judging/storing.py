@@ -17,6 +17,9 @@ from judging.providers.prices import cost
 from judging.providers.retries import next_try
 from judging.querysets import Held
 
+# Outcomes that are decided in one transaction: few, since replies wait for the write lock.
+PART = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -49,7 +52,8 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
 def decide(results: Sequence[Result]) -> int:
     """Decide the outcomes that these results were the last to be waited for; how many."""
     ids = [result.leased.request_id for result in results]
-    return outcomes.settle(Outcome.objects.of_requests(ids).values_list("pk", flat=True))
+    waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
+    return sum(outcomes.settle(waiting[at : at + PART]) for at in range(0, len(waiting), PART))
 
 
 def _counts(result: Result, rows: Mapping[int, Held], holder: str) -> bool:

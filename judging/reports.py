@@ -57,6 +57,7 @@ class Undetected:
             "low": self.estimate.low,
             "high": self.estimate.high,
             "reason": self.estimate.reason or None,
+            "score_invariant": self.invariant,
         }
 
 

@@ -45,7 +45,18 @@ RUN = ("run", "endpoint", "strategy")
 RESULTS: dict[str, Figures] = {
     "categories": Figures(("ability", "category", "items"), False, _categories),
     "undetected": Figures(
-        ("total", "missing", "parsed", "detected", "undetected", "rate", "low", "high", "reason"),
+        (
+            "total",
+            "missing",
+            "parsed",
+            "detected",
+            "undetected",
+            "rate",
+            "low",
+            "high",
+            "reason",
+            "score_invariant",
+        ),
         True,
         _undetected,
     ),

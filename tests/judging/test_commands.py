@@ -113,13 +113,13 @@ def test_results_print_a_table_as_json_with_unrounded_rates(
     found = table("undetected", capsys)
     assert found["table"] == "undetected"
     names = "run endpoint strategy ability category total missing parsed detected undetected"
-    assert found["columns"] == [*names.split(), "rate", "low", "high", "reason"]
+    assert found["columns"] == [*names.split(), "rate", "low", "high", "reason", "score_invariant"]
     (row,) = found["rows"]
     assert row | {"low": 0, "high": 0} == {
         "run": 1, "endpoint": "baseline", "strategy": "rouge-l",
         "ability": "factual", "category": "number-errors",
         "total": 4, "missing": 1, "parsed": 3, "detected": 2, "undetected": 1,
-        "rate": 1 / 3, "low": 0, "high": 0, "reason": None,
+        "rate": 1 / 3, "low": 0, "high": 0, "reason": None, "score_invariant": False,
     }  # fmt: skip
     assert 0 < row["low"] < 1 / 3 < row["high"] < 1
 

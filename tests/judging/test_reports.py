@@ -119,6 +119,7 @@ def test_error_items_and_score_invariant_ones_are_in_no_row_together(project: Pr
     assert [(row.invariant, row.total) for row in rows] == [(False, 1), (True, 3)]
     repeated = [row for row in reports.undetected([run]) if not row.group["ability"]]
     assert [(row.invariant, row.total) for row in repeated] == [(False, 1), (True, 1)]
+    assert [row.as_row()["score_invariant"] for row in repeated] == [False, True]
 
 
 def test_an_item_that_was_corrected_after_the_run_is_left_out(project: Project) -> None:

@@ -85,7 +85,7 @@ def test_a_fault_at_the_end_is_raised_before_any_row(tmp_path):
 
 def test_a_field_of_ten_megabytes_is_refused(tmp_path):
     path = write(tmp_path, "key,gold\na,b\nc," + "x" * 10_000_000 + "\n")
-    with pytest.raises(FormatError, match=r"line 3: the field 'gold' holds more than 5,000,000 by"):
+    with pytest.raises(FormatError, match=r"line 3: the field 'gold' holds more than 1,000,000 by"):
         read_csv(path)
 
 

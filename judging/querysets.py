@@ -26,13 +26,21 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(provider=endpoint.provider, address=endpoint.address)
 
     def due(self, now: datetime) -> EndpointQuerySet:
-        """With a run to plan, to ask for or to finish, or with requests of a dead worker."""
+        """With a run to plan, to ask for or to finish, or with requests of a dead worker.
+
+        None while the pause lasts that its provider asked for.
+        """
         from judging.models import Request, Run
 
         runs = Run.objects.due(now).filter(endpoint=OuterRef("pk"))
         # Few are leased and all others of an endpoint may be many, so it begins with these.
         expired = Request.objects.expired(now).values("endpoint")
-        return self.filter(Exists(runs) | Q(pk__in=expired)).order_by("pk")
+        due = self.filter(Exists(runs) | Q(pk__in=expired))
+        return due.exclude(paused_until__gt=now).order_by("pk")
+
+    def pause(self, until: datetime) -> int:
+        """Ask nothing before this time; a pause that is longer already stays."""
+        return self.exclude(paused_until__gte=until).update(paused_until=until)
 
 
 class RunQuerySet(models.QuerySet["Run"]):

@@ -85,7 +85,8 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
     """A run and where it stands: missing items by cause, what providers said of requests that
     failed and of those that wait for another try.
 
-    `unattended`: something is due and no worker takes it up. `steps` can be taken now.
+    `unattended`: something is due and no worker takes it up. `paused_until`: the evaluator
+    asked not to be called before. `steps` can be taken now.
     """
 
     run = PinnedRunSerializer()
@@ -94,6 +95,7 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
     failed = WordsSerializer(many=True)
     tried = WordsSerializer(many=True)
     unattended = serializers.BooleanField()
+    paused_until = serializers.DateTimeField(allow_null=True)
     steps = serializers.ListField(child=serializers.CharField())
 
 

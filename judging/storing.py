@@ -47,6 +47,7 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
         _settle_money(rows, kept, replies)
         _store_replies(endpoint, replies, now)
         _store_failures([one for one in kept if not one.answer], now)
+        _note_pause(endpoint, kept, now)
 
 
 def decide(results: Sequence[Result]) -> int:
@@ -111,6 +112,13 @@ def _store_failures(failures: Sequence[Result], now: datetime) -> None:
     for failure in failures:
         if failure.error is not None and not isinstance(failure.error, Halting):
             _count_try(failure.leased, failure.error, now)
+
+
+def _note_pause(endpoint: Endpoint, kept: Sequence[Result], now: datetime) -> None:
+    """The wait that the provider asked for holds for every worker, and the page can say it."""
+    waits = [one.error.retry_after or 0.0 for one in kept if one.error]
+    if longest := max(waits, default=0.0):
+        Endpoint.objects.filter(pk=endpoint.pk).pause(now + timedelta(seconds=longest))
 
 
 def _count_try(leased: Leased, error: EvaluatorError, now: datetime) -> None:

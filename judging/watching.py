@@ -1,6 +1,7 @@
 """Where a run stands, for the page that follows it and for the API."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -17,7 +18,8 @@ class Watched:
 
     `missing` counts items by cause. `failed` and `tried` are what providers said of requests
     that failed, and of those that wait for another try. `unattended`: something is due and no
-    worker takes it up. `steps` can be taken now.
+    worker takes it up. `paused_until`: the evaluator asked not to be called before; None if it
+    did not. `steps` can be taken now.
     """
 
     run: Run
@@ -26,11 +28,15 @@ class Watched:
     failed: list[dict[str, Any]]
     tried: list[dict[str, Any]]
     unattended: bool
+    paused_until: datetime | None
     steps: list[str]
 
 
 def watch(run: Run) -> Watched:
     """Where the run stands now."""
+    now = timezone.now()
+    pause = run.endpoint.paused_until
+    paused_until = pause if run.state == Run.State.RUNNING and pause and pause > now else None
     progress = runs.progress(run)
     wanted = Request.objects.wanted_by(run)
     failed = wanted.filter(state="failed").words()[:MOST_WORDS] if progress.failed else []
@@ -41,6 +47,7 @@ def watch(run: Run) -> Watched:
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
         tried=list(tried),
-        unattended=leasing.unattended(run, timezone.now()),
+        unattended=paused_until is None and leasing.unattended(run, now),
+        paused_until=paused_until,
         steps=runs.open_steps(run, progress.failed),
     )

@@ -4,12 +4,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from annotation.models import Item, Project
-from judging import asking, runs
+from judging import asking, leasing, runs, watching
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -132,6 +134,11 @@ def test_a_pause_that_a_provider_asks_for_does_not_hold_the_worker(
     assert time.monotonic() - begun < 8
     assert len(evaluator.log) <= 2
     assert not Request.objects.filter(state="leased").exists()
+    until = watching.watch(Run.objects.get(pk=run.pk)).paused_until
+    assert until is not None
+    assert until > timezone.now() + timedelta(minutes=59)
+    assert leasing.due_endpoints(timezone.now()) == []
+    assert leasing.due_endpoints(until) == [run.endpoint_id]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from annotation.models import Project
 from judging import asking, runs, selecting, strategies, tasks
 from judging.models import Endpoint, Run
 
+LOOK_EVERY = 0.2
+
 
 class Command(BaseCommand):
     help = "Put a project's vetted items to an evaluator."
@@ -56,23 +58,29 @@ class Command(BaseCommand):
 
     def _wait(self, run: Run) -> None:
         """Work as one of the workers until the run ends; progress on a terminal."""
+        said = ""
         while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-            if not asking.work(run.endpoint_id, seconds=5):
-                time.sleep(0.2)
+            asking.work(run.endpoint_id, seconds=5)
+            # Another worker may be at it, or nothing be due before a provider's wait is over.
+            time.sleep(LOOK_EVERY)
             run.refresh_from_db()
-            self._tell(run, end="\r" if sys.stderr.isatty() else "\n")
-        self._tell(run, end="\n")
+            said = self._tell(run, said)
+        if sys.stderr.isatty():
+            self.stderr.write("")
         if run.state == Run.State.PAUSED:
             raise CommandError(f"Run {run.number} is paused: {run.reason}")
 
-    def _tell(self, run: Run, *, end: str) -> None:
+    def _tell(self, run: Run, said: str) -> str:
+        """Say how far the run is, unless that was `said` already; what was said."""
         done = runs.progress(run)
         causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
-        self.stderr.write(
+        words = (
             f"{run.state}: {done.answered} of {done.requests} requests answered,"
-            f" {done.settled} of {done.items} items decided{'; ' + causes if causes else ''}",
-            ending=end,
+            f" {done.settled} of {done.items} items decided{'; ' + causes if causes else ''}"
         )
+        if words != said:
+            self.stderr.write(words, ending="\r" if sys.stderr.isatty() else "\n")
+        return words
 
 
 def _project(slug: str) -> Project:

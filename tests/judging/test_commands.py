@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Event, Project
+from judging import asking
 from judging.models import Run
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged, make_run, work
@@ -63,6 +64,22 @@ def test_waiting_for_a_run_that_is_paused_ends_with_the_reason(
     words = ("--project", "p", "--strategy", "reference", "--endpoint", name, "--wait")
     with pytest.raises(CommandError, match=r"Run 1 is paused: .*the quota is used up"):
         say("run_strategy", *words)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_waiting_for_a_provider_s_pause_neither_spins_nor_says_the_same_twice(
+    project: Project, evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluator.script = Script(faults={"rate_limited": "first:1"}, retry_after=1.5)
+    slices, a_slice = [], asking.work
+    monkeypatch.setattr(asking, "work", lambda *a, **k: slices.append(a) or a_slice(*a, **k))
+    name = make_endpoint(evaluator).name
+    _, errors = say(
+        "run_strategy", "--project", "p", "--strategy", "reference", "--endpoint", name, "--wait"
+    )
+    assert len(slices) < 20
+    lines = errors.splitlines()
+    assert len(lines) == len(set(lines)) > 1
 
 
 def test_a_run_without_waiting_is_left_to_the_workers(project: Project) -> None:

@@ -17,6 +17,7 @@ from annotation.models import Event
 from judging import calls, runs, spending
 from judging.frames import CallSpec
 from judging.models import Call, Dispatcher, Endpoint, Request, Run
+from judging.outputs import storable
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE = timedelta(seconds=12)
@@ -127,12 +128,6 @@ def unattended(run: Run, now: datetime) -> bool:
     return not worked.exists() and not moved.exists()
 
 
-def storable(text: str) -> str:
-    """A text as a column takes it: without NUL and half surrogate pairs, which JSON can spell."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")
-    return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
 def _free_expired(now: datetime) -> None:
     """Requests of a worker that was killed wait again; what was reserved for them is freed."""
     with writing.transact():
@@ -158,7 +153,7 @@ def _lease_for(
         return []
     # Rendered before, so that replies need not wait long for the write lock.
     with writing.transact():
-        prepared, stuck = _reserved(run, endpoint, _still_waiting(prepared))
+        prepared, stuck = _reserved(run, endpoint, _still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
         Request.objects.filter(pk__in=ids).update(
             state="leased", leased_by=holder, leased_until=now + LEASE, leased_for=run
@@ -174,10 +169,10 @@ def _due(run: Run, endpoint: Endpoint, count: int, now: datetime) -> list[Reques
     return list(due.order_by("place").only("digest", "sample", "attempts")[:count])
 
 
-def _still_waiting(prepared: Sequence[Leased]) -> list[Leased]:
-    """Those of the requests that nobody leased meanwhile, locked for this transaction."""
+def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
+    """Those of the requests that nobody asked meanwhile, locked for this transaction."""
     ids = [leased.request_id for leased in prepared]
-    held = Request.objects.filter(pk__in=ids, state="waiting").held(skip_locked=True)
+    held = Request.objects.filter(pk__in=ids).due(now).held(skip_locked=True)
     free = {request.pk for request in held}
     return [leased for leased in prepared if leased.request_id in free]
 

@@ -97,7 +97,7 @@ def read(strategy: Strategy, text: str, finish: str = "stop") -> Reading:
     if answer is None:
         return Reading(None, cause="unparsable")
     value, cause = output.value(answer.raw, strategy)
-    explanation = _storable(answer.explanation) if strategy.explanation else ""
+    explanation = storable(answer.explanation) if strategy.explanation else ""
     return Reading(value, answer.path, cause, explanation)
 
 
@@ -112,6 +112,12 @@ def parser(strategy: Strategy) -> str:
         offered = f"{scale.low:g}..{scale.high:g}" + (f"/{scale.step:g}" if scale.step else "")
     explained = "explained" if strategy.explanation else ""
     return " ".join(filter(None, [PARSER, strategy.output, offered, explained]))
+
+
+def storable(text: str) -> str:
+    """A text as a column takes it: without NUL and half surrogate pairs, which JSON can spell."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _score(raw: Any, strategy: Strategy) -> _Value:
@@ -145,11 +151,6 @@ def _verdict(raw: Any, strategy: Strategy) -> _Value:
     offered = {verdict.casefold(): verdict for verdict in strategy.verdicts}
     verdict = offered.get(name.removeprefix("response "))
     return _Value(verdict, "") if verdict else _UNPARSABLE
-
-
-def _storable(text: str) -> str:
-    """Without NUL and lone surrogates, which JSON can spell and no database takes."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def _score_patterns(strategy: Strategy) -> Patterns:

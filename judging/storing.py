@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from annotation import writing
 from judging import outcomes, spending
-from judging.leasing import Leased, storable
+from judging.leasing import Leased
 from judging.models import Endpoint, Outcome, Reply, Request
+from judging.outputs import storable
 from judging.providers import PROVIDERS, Answer
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.prices import cost

@@ -1,6 +1,7 @@
 import threading
 from collections import Counter
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -190,6 +191,22 @@ def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
     assert run.state == Run.State.PAUSED
     assert "by another version of this program" in run.reason
     assert states() == {"waiting": 6}
+
+
+def test_a_request_that_failed_while_its_prompt_was_made_is_not_asked_before_its_next_try(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = leasing._prepared
+
+    def slowly(*parts: Any) -> Any:
+        prepared = prepare(*parts)
+        later = timezone.now() + timedelta(seconds=60)
+        Request.objects.filter(pk=prepared[0].request_id).update(next_try=later)
+        return prepared
+
+    monkeypatch.setattr(leasing, "_prepared", slowly)
+    assert len(take(run)) == 5
+    assert states() == {"leased": 5, "waiting": 1}
 
 
 def test_the_same_results_stored_twice_change_nothing(run: Run) -> None:

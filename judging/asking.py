@@ -115,7 +115,8 @@ class Slice:
 def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
     """Ask one endpoint for up to `seconds`; False if another worker is at it already.
 
-    New runs of the endpoint are planned first. Ends early when nothing is due any more.
+    New runs of the endpoint are planned first, also while its provider wants no calls. Ends early
+    when nothing is due any more.
     """
     holder = secrets.token_hex(8)
     if STOP.is_set() or not leasing.take_dispatcher(endpoint_id, holder, timezone.now()):
@@ -123,7 +124,8 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
     try:
         endpoint = Endpoint.objects.get(pk=endpoint_id)
         _plan(endpoint, holder, seconds)
-        _ask(endpoint, holder, seconds)
+        if not endpoint.is_paused(timezone.now()):
+            _ask(endpoint, holder, seconds)
         # The slice had a connection of its own; this one may have been cut meanwhile.
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):

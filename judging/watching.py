@@ -35,8 +35,8 @@ class Watched:
 def watch(run: Run) -> Watched:
     """Where the run stands now."""
     now = timezone.now()
-    pause = run.endpoint.paused_until
-    paused_until = pause if run.state == Run.State.RUNNING and pause and pause > now else None
+    paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
+    paused_until = run.endpoint.paused_until if paused else None
     progress = runs.progress(run)
     wanted = Request.objects.wanted_by(run)
     failed = wanted.filter(state="failed").words()[:MOST_WORDS] if progress.failed else []

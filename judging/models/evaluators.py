@@ -1,4 +1,5 @@
 import re
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -87,6 +88,10 @@ class Endpoint(models.Model):
         """Whether provider or address differ from what runs of this endpoint pin."""
         was = {"pinned__provider": self.provider, "pinned__address": self.address}
         return self.runs.exclude(**was).exists()
+
+    def is_paused(self, now: datetime) -> bool:
+        """Whether its provider asked not to be called yet."""
+        return self.paused_until is not None and self.paused_until > now
 
     def prices(self) -> Prices:
         """What a million tokens cost; nothing where no network is needed."""

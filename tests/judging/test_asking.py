@@ -141,6 +141,20 @@ def test_a_pause_that_a_provider_asks_for_does_not_hold_the_worker(
     assert leasing.due_endpoints(until) == [run.endpoint_id]
 
 
+def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_asked(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    project = make_project()
+    make_items(project, 2)
+    endpoint = make_endpoint(evaluator, paused_until=timezone.now() + timedelta(hours=1))
+    run = make_run(project, endpoint)
+    assert asking.work(endpoint.pk, seconds=1)
+    run.refresh_from_db()
+    assert (run.state, evaluator.log) == (Run.State.RUNNING, [])
+    Endpoint.objects.update(paused_until=timezone.now())
+    assert work(run).state == Run.State.FINISHED
+
+
 @pytest.mark.parametrize(
     ("name", "words"), [("unauthorised", "this key is wrong"), ("quota", "the quota is used up")]
 )

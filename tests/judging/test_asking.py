@@ -217,7 +217,7 @@ def test_failed_requests_are_asked_again_and_no_other(evaluator: ScriptedEvaluat
 
 
 def test_a_pause_stops_new_calls_and_resuming_goes_on(evaluator: ScriptedEvaluator) -> None:
-    evaluator.script = Script(latency=1)
+    evaluator.script = Script(latency=2)
     project = make_project()
     make_items(project, 30)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))

@@ -42,6 +42,8 @@ def chosen(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
     """
     value = Resolution.objects.current().filter(item=OuterRef("pk")).values("value")[:1]
     revision = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
+    # Unique as it is; in an order it would be looked for along that order, item by item.
+    revision = revision.order_by()
     rows: list[dict[str, Any]] = list(
         found.order_by("position")
         .annotate(

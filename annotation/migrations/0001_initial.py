@@ -248,7 +248,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["project", "position"],
+                "ordering": ["project_id", "position"],
             },
         ),
         migrations.CreateModel(
@@ -300,7 +300,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["project", "alias"],
+                "ordering": ["project_id", "alias"],
             },
         ),
         migrations.CreateModel(
@@ -334,7 +334,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["project", "number"],
+                "ordering": ["project_id", "number"],
             },
         ),
         migrations.CreateModel(
@@ -457,7 +457,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["item", "number"],
+                "ordering": ["item_id", "number"],
             },
         ),
         migrations.CreateModel(

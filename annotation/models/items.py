@@ -40,7 +40,7 @@ class Item(models.Model):
     objects = ItemQuerySet.as_manager()
 
     class Meta:
-        ordering = ["project", "position"]
+        ordering = ["project_id", "position"]
         constraints = [
             models.UniqueConstraint(fields=["project", "key"], name="item_key"),
             models.UniqueConstraint(fields=["project", "position"], name="item_position"),
@@ -73,7 +73,7 @@ class Revision(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        ordering = ["item", "number"]
+        ordering = ["item_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["item", "number"], name="revision_number"),
             models.CheckConstraint(condition=models.Q(number__gte=1), name="revision_from_one"),

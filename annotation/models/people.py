@@ -52,7 +52,7 @@ class Membership(models.Model):
     objects = MembershipQuerySet.as_manager()
 
     class Meta:
-        ordering = ["project", "alias"]
+        ordering = ["project_id", "alias"]
         constraints = [
             models.UniqueConstraint(fields=["project", "alias"], name="member_alias"),
             models.UniqueConstraint(fields=["project", "account"], name="member_account"),

@@ -62,7 +62,7 @@ class GuidelinesVersion(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        ordering = ["project", "number"]
+        ordering = ["project_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["project", "number"], name="guidelines_number")
         ]

@@ -119,7 +119,7 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='annotation.project')),
             ],
             options={
-                'ordering': ['project', 'number'],
+                'ordering': ['project_id', 'number'],
             },
         ),
         migrations.AddField(

@@ -54,7 +54,7 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
 
     class Meta:
-        ordering = ["project", "number"]
+        ordering = ["project_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["project", "number"], name="run_number"),
             models.CheckConstraint(

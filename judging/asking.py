@@ -185,14 +185,14 @@ def _database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
 async def _slice(work: Slice) -> None:
     async with connect(settings.EVALUATOR_HOSTS) as session, asyncio.TaskGroup() as group:
         work.session = session
-        helpers = [group.create_task(help(work)) for help in (_write, _decide, _renew)]
+        attendants = [group.create_task(attend(work)) for attend in (_write, _decide, _renew)]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
         await _end_calls(work, callers)
         work.all_stored.set()
         await work.ended.join()
-        for helper in helpers:
-            helper.cancel()
+        for attendant in attendants:
+            attendant.cancel()
 
 
 async def _lease(work: Slice) -> None:

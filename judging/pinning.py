@@ -47,22 +47,20 @@ def pin(
         member=member,
         state=Run.State.PLANNING,
     )
-    Outcome.objects.bulk_create(
-        (
-            Outcome(
-                run=run,
-                item_id=row["pk"],
-                revision_id=row["revision_pk"],
-                source_ability=row["source_ability"],
-                cluster=row["cluster"],
-                invariant=row["truth"] == SI_ITEM,
-                **_place_in_tables(row),
-            )
-            for row in rows
-        ),
-        batch_size=500,
-    )
+    Outcome.objects.bulk_create((_pending(run, row) for row in rows), batch_size=500)
     return run
+
+
+def _pending(run: Run, row: dict[str, Any]) -> Outcome:
+    return Outcome(
+        run=run,
+        item_id=row["pk"],
+        revision_id=row["revision_pk"],
+        source_ability=row["source_ability"],
+        cluster=row["cluster"],
+        invariant=row["truth"] == SI_ITEM,
+        **_place_in_tables(row),
+    )
 
 
 def _place_in_tables(row: dict[str, Any]) -> dict[str, str]:

@@ -43,10 +43,20 @@ class Endpoint(models.Model):
         default=120, validators=[MinValueValidator(1)], help_text="Seconds for one call."
     )
     price_in = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True, help_text="A million tokens in."
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="A million tokens in.",
     )
     price_out = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True, help_text="A million tokens out."
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="A million tokens out.",
     )
     paused_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -58,6 +68,11 @@ class Endpoint(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(in_flight__gte=1, timeout__gte=1), name="endpoint_limits"
+            ),
+            models.CheckConstraint(
+                condition=(models.Q(price_in=None) | models.Q(price_in__gte=0))
+                & (models.Q(price_out=None) | models.Q(price_out__gte=0)),
+                name="endpoint_prices",
             ),
             models.CheckConstraint(
                 condition=models.Q(provider__in=list(PROVIDER_CHOICES)), name="endpoint_provider"

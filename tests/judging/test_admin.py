@@ -49,6 +49,7 @@ def test_an_endpoint_is_set_up(admin: Client) -> None:
         ({"parameters": "[1]"}, "JSON object"),
         ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
         ({"parameters": '{"api_key": "sk-x"}'}, "looks like a key"),
+        ({"price_in": "-1"}, "greater than or equal to 0"),
         ({"key_variable": "SECRET_KEY"}, "key_variable"),
         ({"in_flight": 0}, "in_flight"),
     ],

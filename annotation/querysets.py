@@ -115,15 +115,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
-    def judgeable(self) -> ItemQuerySet:
-        """Error items and score-invariant items, as resolved for the current revision."""
-        settled = self._resolutions().filter(
-            item=OuterRef("pk"),
-            revision__number=OuterRef("revision_number"),
-            value__in=[ERROR_ITEM, SI_ITEM],
-        )
-        return self.live().filter(Exists(settled))
-
     def _resolutions(self) -> models.QuerySet[Any]:
         from annotation.models import Resolution
 
@@ -243,6 +234,11 @@ class ResolutionQuerySet(models.QuerySet["Any"]):
 
     def of_current_texts(self) -> ResolutionQuerySet:
         return self.current().filter(revision__number=F("item__revision_number"))
+
+    def judgeable(self) -> ResolutionQuerySet:
+        """Of items that evaluators can be tested with: error items and score-invariant ones."""
+        items = {"item__deleted_at": None, "item__purpose": "test"}
+        return self.filter(value__in=[ERROR_ITEM, SI_ITEM], **items)
 
     def of_live_originals(self) -> ResolutionQuerySet:
         """Of the current texts of items that are neither deleted nor repeat others."""

@@ -49,7 +49,7 @@ def foresee(
     rows = selecting.chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
     run = Run(project=project, strategy=strategy, endpoint=endpoint, pinned=endpoint.pinned())
     costs: dict[str, Decimal | None] = {}
-    for batch in _batches([row["revision_pk"] for row in rows]):
+    for batch in _batches([row["revision_id"] for row in rows]):
         costs |= _costs(run, endpoint, batch)
     stored = sum(_stored(digests) for digests in _batches(list(costs)))
     known = [cost for cost in costs.values() if cost is not None]

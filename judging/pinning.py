@@ -54,8 +54,8 @@ def pin(
 def _pending(run: Run, row: dict[str, Any]) -> Outcome:
     return Outcome(
         run=run,
-        item_id=row["pk"],
-        revision_id=row["revision_pk"],
+        item_id=row["item_id"],
+        revision_id=row["revision_id"],
         source_ability=row["source_ability"],
         cluster=row["cluster"],
         invariant=row["truth"] == SI_ITEM,

@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from django.db.models import Max, OuterRef
+from django.db.models import F, Max
 
 from annotation import writing
-from annotation.models import Project, Resolution, Revision
-from annotation.querysets import ItemQuerySet
+from annotation.models import Project, Resolution
+from annotation.querysets import ResolutionQuerySet
 from judging import planning, strategies
 from judging.models import Endpoint, StrategyVersion
 from judging.querysets import EndpointQuerySet
 
 BASELINE = "baseline"
+# What of an item a run keeps, beside its revision and what it is held for.
+PINNED = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
 
 
 def strategy_version(slug: str) -> StrategyVersion:
@@ -26,34 +28,31 @@ def strategy_version(slug: str) -> StrategyVersion:
     return version
 
 
-def items(project: Project, *, with_duplicates: bool = False) -> ItemQuerySet:
-    """Items that a run may be over: resolved as valid or score-invariant in their current texts.
+def items(project: Project, *, with_duplicates: bool = False) -> ResolutionQuerySet:
+    """Resolutions of the items that a run may be over, one an item: valid or score-invariant in
+    their current texts.
 
     Items that repeat another word for word are left out unless asked for.
     """
-    found = project.items.all().judgeable().filter(purpose="test")
-    return found if with_duplicates else found.originals()
+    found = Resolution.objects.of_current_texts().judgeable().filter(item__project=project)
+    return found if with_duplicates else found.filter(item__duplicate_of=None)
 
 
-def chosen(found: Any, seed: int, limit: int | None) -> list[dict[str, Any]]:
+def chosen(found: ResolutionQuerySet, seed: int, limit: int | None) -> list[dict[str, Any]]:
     """What a run pins of each of its items, in the order of the items.
 
     With a `limit` they are a random part that the seed decides.
     """
-    value = Resolution.objects.current().filter(item=OuterRef("pk")).values("value")[:1]
-    revision = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
-    # Unique as it is; in an order it would be looked for along that order, item by item.
-    revision = revision.order_by()
+    # A resolution names its item and revision, so that this is one flat join.
     rows: list[dict[str, Any]] = list(
-        found.order_by("position")
-        .annotate(
-            truth=value, revision_pk=revision.values("pk")[:1], texts=revision.values("digest")[:1]
+        found.order_by("item__position").values(
+            "item_id",
+            "revision_id",
+            truth=F("value"),
+            texts=F("revision__digest"),
+            **{name: F(f"item__{name}") for name in PINNED},
         )
-        .values(
-            "pk", "key", "category", "ability", "source_ability", "cluster",
-            "truth", "revision_pk", "texts", "duplicate_of",
-        )
-    )  # fmt: skip
+    )
     if limit is None or limit >= len(rows):
         return rows
     kept = set(planning.shuffled(seed, [row["key"] for row in rows])[:limit])

@@ -1,29 +1,36 @@
 """The human half in tables: who works on what, what an item says, what people said of it."""
 
+from annotation.models.desk import Comment, Draft, Mark, PracticeRound
 from annotation.models.items import Diff, Item, Revision, texts_digest
-from annotation.models.labels import Cursor, Label, Resolution, Slot, Stage
+from annotation.models.labels import Cursor, Label, Reason, Resolution, Slot, Stage
 from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
-from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion
+from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat
 from annotation.models.records import Event, Job
 
 __all__ = [
     "RIGHTS",
     "Account",
     "ApiToken",
+    "Comment",
     "Cursor",
     "Diff",
+    "Draft",
     "Event",
     "GuidelinesVersion",
     "Item",
     "Job",
     "Label",
+    "Mark",
     "Membership",
+    "PracticeRound",
     "Project",
+    "Reason",
     "Resolution",
     "Revision",
     "Role",
     "Slot",
     "Stage",
     "TaskTypeVersion",
+    "TextFormat",
     "texts_digest",
 ]

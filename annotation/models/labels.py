@@ -8,12 +8,28 @@ from annotation.querysets import LabelQuerySet, ResolutionQuerySet, SlotQuerySet
 
 
 class Stage(models.TextChoices):
+    """What a label is for. A blind label answers the blind-first questions of an item; a baseline
+    label answers the task's own, as a human to compare evaluators with (study 001, table 5)."""
+
     BLIND = "blind"
     WORK = "work"
     VERIFY = "verify"
     PRACTICE = "practice"
     PROBE = "probe"
+    BASELINE = "baseline"
     ADJUDICATE = "adjudicate"
+
+
+class Reason(models.TextChoices):
+    """Why there is a slot beside those that every item gets."""
+
+    SHARE = "share", "random share"
+    DISPUTED = "disputed", "people disagree"
+    NAMED = "named", "named to a person"
+    EXPERT = "expert", "needs an expert"
+    GOLD_ERROR = "gold-error", "the gold answer looks wrong"
+    CONTESTED = "contested", "a second person contests the label"
+    REQUESTED = "requested", "asked for by a lead"
 
 
 class Slot(models.Model):
@@ -41,7 +57,16 @@ class Slot(models.Model):
         "Membership", models.PROTECT, null=True, blank=True, related_name="slots"
     )
     held_until = models.DateTimeField(null=True, blank=True)
-    returned = models.BooleanField(default=False)
+    returned = models.BooleanField(
+        default=False, help_text="To be looked at first: somebody had it, or it is urgent."
+    )
+    ahead = models.BooleanField(
+        default=False, help_text="Held as the item after the one the member works on."
+    )
+    reserved_for = models.ForeignKey(
+        "Membership", models.PROTECT, null=True, blank=True, related_name="reserved_slots"
+    )
+    reason = models.CharField(max_length=20, choices=Reason.choices, blank=True)
 
     objects = SlotQuerySet.as_manager()
 
@@ -67,13 +92,18 @@ class Slot(models.Model):
         indexes = [
             models.Index(
                 fields=["project", "stage", "priority", "position"],
-                condition=Q(state="open", returned=False),
+                condition=Q(state="open", returned=False, reserved_for__isnull=True),
                 name="slot_open",
             ),
             models.Index(
                 fields=["project", "stage", "priority", "position"],
-                condition=Q(state="open", returned=True),
+                condition=Q(state="open", returned=True, reserved_for__isnull=True),
                 name="slot_returned",
+            ),
+            models.Index(
+                fields=["reserved_for", "stage", "priority", "position"],
+                condition=Q(state="open", reserved_for__isnull=False),
+                name="slot_reserved",
             ),
             models.Index(
                 fields=["project", "stage", "held_until"],
@@ -115,6 +145,9 @@ class Cursor(models.Model):
     stage = models.CharField(max_length=20, choices=Stage.choices)
     priority = models.SmallIntegerField(default=-32768)
     position = models.BigIntegerField(default=-1)
+    nothing_until = models.DateTimeField(
+        null=True, help_text="A search of everything found nothing; not again before this time."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["member", "stage"], name="cursor_stage")]
@@ -153,6 +186,10 @@ class Label(models.Model):
     seconds = models.FloatField(null=True, blank=True, help_text="From shown to sent.")
     evaluator_seen = models.BooleanField(
         default=False, help_text="Whether a reply of an evaluator to the item was stored before."
+    )
+    informed = models.BooleanField(
+        default=False,
+        help_text="Whether the member could see another's label or a resolution before.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -210,6 +247,11 @@ class Resolution(models.Model):
     item = models.ForeignKey("Item", models.PROTECT, related_name="resolutions")
     revision = models.ForeignKey("Revision", models.PROTECT, related_name="resolutions")
     value = models.CharField(max_length=40)
+    values = models.JSONField(
+        default=dict, blank=True, help_text="What holds of every field that is resolved, by name."
+    )
+    reason = models.CharField(max_length=40, blank=True, help_text="Why people had disagreed.")
+    comment = models.TextField(blank=True)
     rule = models.CharField(max_length=40)
     source = models.CharField(max_length=20, choices=Source.choices)
     member = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)

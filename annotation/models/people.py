@@ -12,6 +12,10 @@ from annotation.querysets import MembershipQuerySet
 class Account(AbstractUser):
     """Someone who can sign in. Names and e-mail live here alone (design 3.12)."""
 
+    keys = models.JSONField(
+        default=dict, blank=True, help_text="Keys of the label screen that the person changed."
+    )
+
 
 class Role(models.TextChoices):
     ANNOTATOR = "annotator"
@@ -24,6 +28,7 @@ class Role(models.TextChoices):
 #   enter    see the project's front page and the guidelines
 #   label    work on the queue
 #   items    see items with everybody's labels
+#   adjudicate  decide items that people disagree on, or that were sent to an expert
 #   results  see runs, replies and figures
 #   run      start and steer runs (they cost money)
 #   manage   settings, members, import, export
@@ -31,6 +36,7 @@ RIGHTS: dict[str, frozenset[str]] = {
     "enter": frozenset(Role.values),
     "label": frozenset({Role.ANNOTATOR, Role.ADJUDICATOR, Role.LEAD}),
     "items": frozenset({Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD}),
+    "adjudicate": frozenset({Role.ADJUDICATOR, Role.LEAD}),
     "results": frozenset({Role.RESEARCHER, Role.LEAD}),
     "run": frozenset({Role.RESEARCHER, Role.LEAD}),
     "manage": frozenset({Role.LEAD}),
@@ -47,6 +53,16 @@ class Membership(models.Model):
     alias = models.CharField(max_length=80, help_text="The name that exports and screens show.")
     role = models.CharField(max_length=20, choices=Role.choices)
     active = models.BooleanField(default=True)
+    labelled = models.PositiveIntegerField(
+        default=0, help_text="Work labels in force; changed where the row is locked anyway."
+    )
+    practised_at = models.DateTimeField(
+        null=True, blank=True, help_text="When practice was passed, or waived by a lead."
+    )
+    guidelines_seen = models.PositiveIntegerField(
+        default=0, help_text="Number of the last guidelines that the member has acknowledged."
+    )
+    mentions_seen_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = MembershipQuerySet.as_manager()
@@ -71,6 +87,10 @@ class Membership(models.Model):
     @property
     def can_label(self) -> bool:
         return self.pk is not None and self.can("label")
+
+    @property
+    def can_adjudicate(self) -> bool:
+        return self.can("adjudicate")
 
     @property
     def can_see_items(self) -> bool:

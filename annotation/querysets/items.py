@@ -1,0 +1,97 @@
+"""Items, with what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
+from django.db.models.functions import Cast
+
+from annotation.querysets.counting import counts
+
+if TYPE_CHECKING:
+    from annotation.models import Item, Project
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def locked(self) -> ItemQuerySet:
+        """For this transaction alone; waits for whoever has them."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+    def live(self) -> ItemQuerySet:
+        return self.filter(deleted_at__isnull=True)
+
+    def in_project(self, project: Project) -> ItemQuerySet:
+        return self.live().filter(project=project)
+
+    def originals(self) -> ItemQuerySet:
+        """Without the items that repeat another one word for word."""
+        return self.filter(duplicate_of__isnull=True)
+
+    def resolved_as(self, value: str) -> ItemQuerySet:
+        return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
+
+    def unresolved(self) -> ItemQuerySet:
+        return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))
+
+    def flagged(self, flag: str) -> ItemQuerySet:
+        # SQLite cannot look into a JSON list; flags are slugs, so their quotes mark them off.
+        return self.annotate(flags_text=Cast("flags", models.TextField())).filter(
+            flags_text__contains=f'"{flag}"'
+        )
+
+    def with_key_like(self, part: str) -> ItemQuerySet:
+        return self.filter(key__icontains=part)
+
+    def for_list(self) -> ItemQuerySet:
+        """With what a list says of each, and no texts."""
+        return self.with_resolution().select_related("duplicate_of").defer("fields")
+
+    def for_page(self, key: str) -> Item | None:
+        """The item of this key with what its page says of it; None if there is none."""
+        if "\0" in key:  # which PostgreSQL refuses to look for
+            return None
+        found = self.with_resolution().filter(key=key)
+        return (
+            found.select_related("duplicate_of", "project__task_type")
+            .prefetch_related("revisions__author")
+            .first()
+        )
+
+    def with_resolution(self) -> ItemQuerySet:
+        """With `resolution`, `resolution_source` and `resolution_rule`, null if there is none."""
+        settled = self._resolutions().filter(item=OuterRef("pk"))
+        return self.annotate(
+            resolution=Subquery(settled.values("value")[:1]),
+            resolution_source=Subquery(settled.values("source")[:1]),
+            resolution_rule=Subquery(settled.values("rule")[:1]),
+        )
+
+    def with_current_texts(self) -> ItemQuerySet:
+        """With `current_revisions`, a list of one, fetched chunk by chunk."""
+        from annotation.models import Revision
+
+        current = Revision.objects.filter(number=F("item__revision_number"))
+        return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
+
+    def _resolutions(self) -> models.QuerySet[Any]:
+        from annotation.models import Resolution
+
+        return Resolution.objects.filter(current=True)
+
+    def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
+        """Counts by the project's id; projects without any are left out."""
+        return counts(self.filter(project__in=projects), "project")
+
+    def by_category_and_repeats(self) -> models.QuerySet[Any, dict[str, Any]]:
+        repeating = Q(duplicate_of__isnull=False)
+        return (
+            self.values("ability", "category")
+            .annotate(items=Count("pk", filter=~repeating), repeats=Count("pk", filter=repeating))
+            .order_by()
+        )
+
+    def by_category(self) -> models.QuerySet[Any, dict[str, Any]]:
+        return self.values("ability", "category").annotate(items=Count("pk")).order_by()

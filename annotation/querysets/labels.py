@@ -1,0 +1,86 @@
+"""What people said, and what the project holds true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import F
+
+from annotation.querysets.counting import counts
+
+if TYPE_CHECKING:
+    from annotation.models import Account, Item, Project
+
+# The classes of design 1: what a resolution makes of an item in a run.
+ERROR_ITEM = "valid"
+SI_ITEM = "score-invariant"
+
+
+class LabelQuerySet(models.QuerySet["Label"]):
+    def in_project(self, project: Project) -> LabelQuerySet:
+        return self.filter(project=project)
+
+    def for_export(self) -> LabelQuerySet:
+        """All of them, oldest first, with what a row names."""
+        named = ("item", "revision", "member", "task_type", "guidelines", "supersedes")
+        bulky = ("revision__texts", "item__fields", "task_type__definition", "guidelines__text")
+        return self.select_related(*named).defer(*bulky).order_by("created_at", "pk")
+
+    def current(self) -> LabelQuerySet:
+        return self.filter(current=True)
+
+    def counted(self) -> LabelQuerySet:
+        return self.filter(current=True, counted=True)
+
+    def of_item(self, item: Item) -> LabelQuerySet:
+        return self.filter(item=item)
+
+    def at_stage(self, stage: str) -> LabelQuerySet:
+        return self.filter(stage=stage)
+
+    def of_account(self, account: Account) -> LabelQuerySet:
+        return self.filter(member__account=account)
+
+    def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
+        """Counts by the project's id; projects without any are left out."""
+        return counts(self.filter(project__in=projects), "project")
+
+    def for_page(self) -> LabelQuerySet:
+        """All of them, oldest first, with who said it of which revision."""
+        return (
+            self.select_related("member", "revision")
+            .defer("revision__texts")
+            .order_by("created_at", "pk")
+        )
+
+    def not_counted(self) -> LabelQuerySet:
+        return self.exclude(current=True, counted=True)
+
+    def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
+        return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")
+
+
+class ResolutionQuerySet(models.QuerySet["Resolution"]):
+    def current(self) -> ResolutionQuerySet:
+        return self.filter(current=True)
+
+    def of_current_texts(self) -> ResolutionQuerySet:
+        return self.current().filter(revision__number=F("item__revision_number"))
+
+    def judgeable(self) -> ResolutionQuerySet:
+        """Of items that evaluators can be tested with: error items and score-invariant ones."""
+        items = {"item__deleted_at": None, "item__purpose": "test"}
+        return self.filter(value__in=[ERROR_ITEM, SI_ITEM], **items)
+
+    def of_live_originals(self) -> ResolutionQuerySet:
+        """Of the current texts of items that are neither deleted nor repeat others."""
+        return self.of_current_texts().filter(item__deleted_at=None, item__duplicate_of=None)
+
+    def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
+        """Counts by the project's id; projects without any are left out."""
+        return counts(self.filter(item__project__in=projects), "item__project")
+
+    def per_category(self, project: Project) -> dict[str, int]:
+        return counts(self.filter(item__project=project), "item__category")

@@ -1,0 +1,46 @@
+"""Projects and their members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import Count, Max, OuterRef, Q, Subquery
+
+if TYPE_CHECKING:
+    from annotation.models import Account, Membership, Project
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    def visible_to(self, account: Account) -> ProjectQuerySet:
+        live = self.filter(archived_at__isnull=True)
+        if account.is_superuser:
+            return live
+        return live.filter(members__account=account, members__active=True)
+
+    def with_role_of(self, account: Account) -> ProjectQuerySet:
+        """With `my_role`; null for a site admin without a place in the project."""
+        from annotation.models import Membership
+
+        mine = Membership.objects.filter(project=OuterRef("pk"), account=account, active=True)
+        return self.annotate(my_role=Subquery(mine.values("role")[:1])).select_related("task_type")
+
+
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def of(self, account: Account, project: Project) -> Membership | None:
+        return (
+            self.filter(account=account, project=project, active=True)
+            .select_related("project__task_type")
+            .first()
+        )
+
+    def for_progress(self) -> MembershipQuerySet:
+        """With how many of their labels count (`labelled` are in force), and the last time."""
+        at_work = Q(labels__stage="work", labels__current=True)
+        return self.annotate(
+            counted=Count("labels", filter=at_work & Q(labels__counted=True)),
+            last_label_at=Max("labels__created_at"),
+        ).order_by("alias")
+
+    def in_project(self, project: Project) -> MembershipQuerySet:
+        return self.filter(project=project)

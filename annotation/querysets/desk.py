@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 
 if TYPE_CHECKING:
-    from annotation.models import Item
+    from annotation.models import Comment, Draft, Item, Mark
 
 
 class DraftQuerySet(models.QuerySet["Draft"]):

@@ -11,7 +11,7 @@ from django.db.models import F
 from annotation.querysets.counting import counts
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Item, Project
+    from annotation.models import Account, Item, Label, Project, Resolution
 
 # The classes of design 1: what a resolution makes of an item in a run.
 ERROR_ITEM = "valid"

@@ -1,0 +1,247 @@
+"""Eight people label through the API as fast as they are answered: how fast, and is it all there?
+
+    python -m benchmarks.labelling [--large] [--databases postgresql sqlite] [--items 2500 100000]
+        [--seconds 20] [--people 8] [--overlap 2] [--half]
+
+Each size is a database of its own, filled with items of about 2 KB a side whose diffs are stored,
+and a server as people run it: gunicorn as in docker-compose.yml on PostgreSQL (looked for at
+TEST_POSTGRES_URL), `manage.py serve` on SQLite. A pair is POST queue/next/ and POST labels/, with a
+token, over kept connections. Beside each size stands the floor: the same server, client and
+authentication with calls that do nothing, and with calls that change one row each in a transaction
+of its own; no queue can be faster than the second.
+
+`--large` compares 1,000,000 items with 2,500 on PostgreSQL, also for a person who has labelled
+half of them. The small size is measured before and after, since a machine's speed drifts.
+Ends with 1 if a label was doubled or lost; a limit that is missed is only said.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if not __package__:
+    sys.path.insert(0, str(ROOT))
+
+from benchmarks.workbench import pressing, scratch  # noqa: E402  (needs the path above)
+
+Figures = dict[str, Any]
+
+SMALL, USUAL, LARGE = 2_500, 100_000, 1_000_000
+WARM_UP = 2.0
+FLOOR_SECONDS = 5.0
+# No more pairs than this share of the places, so that nobody is measured searching for the last.
+SHARE = 0.8
+KEPT_RATE = 0.8
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What issue and design ask for: pairs a second, and milliseconds of each call."""
+
+    rate: float
+    p95: float
+    longest: float = float("inf")
+
+
+LIMITS = {"postgresql": Limit(150, 60), "sqlite": Limit(80, 100, 500)}
+
+
+def main() -> None:
+    """Measure every size in a process of its own, and print what came of it."""
+    options = _options()
+    if options.one:
+        print(json.dumps(_measured(options)))
+        return
+    print(_heading())
+    results = []
+    for case in _cases(options):
+        figures = _in_process(case, options)
+        results.append(figures)
+        print(_lines(figures), flush=True)
+    if options.large:
+        print(_compared(results))
+    if any(figures["doubled"] or figures["lost"] for figures in results):
+        raise SystemExit(1)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--databases", nargs="+", choices=scratch.KINDS, default=[*scratch.KINDS])
+    parser.add_argument("--items", nargs="+", type=int, default=[SMALL, USUAL])
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--half", action="store_true", help="the first person has done half")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--people", type=int, default=8)
+    parser.add_argument("--overlap", type=int, default=2)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _cases(options: argparse.Namespace) -> Iterator[list[str]]:
+    if options.large:
+        for items, half in ((SMALL, False), (LARGE, False), (LARGE, True), (SMALL, False)):
+            yield ["postgresql", "--items", str(items), *(["--half"] if half else [])]
+        return
+    for kind in options.databases:
+        for items in options.items:
+            yield [kind, "--items", str(items), *(["--half"] if options.half else [])]
+
+
+def _in_process(case: list[str], options: argparse.Namespace) -> Figures:
+    # Django knows one set of settings a process.
+    command = [sys.executable, "-m", "benchmarks.labelling", "--one", "--databases", *case]
+    for name in ("seconds", "people", "overlap"):
+        command += [f"--{name}", str(getattr(options, name))]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+# ------------------------------------------------------------------------------------- measuring
+
+
+def _measured(options: argparse.Namespace) -> Figures:
+    kind, items = options.databases[0], options.items[0]
+    with scratch.database(kind):
+        from benchmarks.workbench import filling
+
+        begun = time.perf_counter()
+        project = filling.project(items, people=options.people, overlap=options.overlap)
+        first = project.members.order_by("pk")[0]
+        before = filling.label_half(project, first) if options.half else 0
+        filled = filling.open_to(project)
+        figures = {"database": kind, "items": items, "half": options.half}
+        figures["filled_in"] = round(time.perf_counter() - begun, 1)
+        most = int((items * options.overlap - before) * SHARE)
+        figures |= _served(kind, filled, options.seconds, most, options.overlap, before)
+        return figures | {"floor": _floor(kind, filled.keys)}
+
+
+def _served(
+    kind: str, filled: Any, seconds: float, most: int, overlap: int, before: int
+) -> Figures:
+    from benchmarks.workbench import checking, serving
+
+    pair = pressing.labelling(filled.slug, filled.answers)
+    with serving.server(kind) as server:
+        warm = _press(server.port, filled.keys, pair, WARM_UP, most // 4)
+        cpu = server.cpu(), serving.backends_cpu()
+        done = _press(server.port, filled.keys, pair, seconds, most - warm.pairs)
+        cpu = server.cpu() - cpu[0], serving.backends_cpu() - cpu[1]
+    found = checking.look(warm.acknowledged + done.acknowledged, overlap=overlap, before=before)
+    return {
+        **_speed(done, cpu),
+        "doubled": found.doubled,
+        "lost": found.lost,
+        "unacknowledged": found.unacknowledged,
+        "problems": dict(warm.problems + done.problems),
+    }
+
+
+def _floor(kind: str, keys: list[str]) -> Figures:
+    from annotation.models import Account
+    from benchmarks.workbench import bare, serving
+
+    bare.prepare([account.pk for account in Account.objects.all()])
+    figures = {}
+    with serving.server(kind, "benchmarks.workbench.bare_settings") as server:
+        for name in ("nothing", "write"):
+            pair = pressing.same_twice(f"/{name}/")
+            _press(server.port, keys, pair, WARM_UP / 2, 10**9)
+            cpu = server.cpu(), serving.backends_cpu()
+            done = _press(server.port, keys, pair, FLOOR_SECONDS, 10**9)
+            cpu = server.cpu() - cpu[0], serving.backends_cpu() - cpu[1]
+            figures[name] = _speed(done, cpu)
+    return figures
+
+
+def _press(port: int, keys: list[str], pair: Any, seconds: float, most: int) -> pressing.Pressed:
+    return pressing.press(port, keys, pair, seconds=seconds, most=most)
+
+
+def _speed(done: pressing.Pressed, cpu: tuple[float, float]) -> Figures:
+    pairs = max(1, done.pairs)
+    return {
+        "pairs": done.pairs,
+        "rate": round(done.rate, 1),
+        "next": pressing.quantiles(done.first),
+        "label": pressing.quantiles(done.second),
+        "cpu_server": round(cpu[0] / pairs * 1000, 2),
+        "cpu_database": round(cpu[1] / pairs * 1000, 2),
+        "cpu_client": round(done.cpu / pairs * 1000, 2),
+    }
+
+
+# -------------------------------------------------------------------------------------- printing
+
+
+def _heading() -> str:
+    return (
+        f"{'database':<11}{'items':>10}{'pairs/s':>9}"
+        f"{'next ms p50/p95/max':>22}{'label ms p50/p95/max':>22}"
+        f"{'CPU ms a pair: server + database + client':>44}"
+    )
+
+
+def _row(name: str, items: str, figures: Figures) -> str:
+    calls = "".join(
+        f"{'/'.join(f'{figures[call][at]:.0f}' for at in ('p50', 'p95', 'max')):>22}"
+        for call in ("next", "label")
+    )
+    cpu = " + ".join(f"{figures[f'cpu_{of}']:.1f}" for of in ("server", "database", "client"))
+    return f"{name:<11}{items:>10}{figures['rate']:>9.1f}{calls}{cpu:>44}"
+
+
+def _lines(figures: Figures) -> str:
+    kind, limit = figures["database"], LIMITS[figures["database"]]
+    items = f"{figures['items']:,}" + (" half" if figures["half"] else "")
+    rate, floor = figures["rate"], figures["floor"]["write"]["rate"]
+    p95 = max(figures[call]["p95"] for call in ("next", "label"))
+    longest = max(figures[call]["max"] for call in ("next", "label"))
+    checks = [
+        _said(rate >= limit.rate, f"{rate} pairs/s, at least {limit.rate:.0f}"),
+        _said(p95 < limit.p95, f"p95 {p95} ms, under {limit.p95:.0f}"),
+        _said(longest <= limit.longest, f"longest {longest} ms, at most {limit.longest:.0f}"),
+        _said(not figures["doubled"], f"{figures['doubled']} doubled"),
+        _said(not figures["lost"], f"{figures['lost']} lost"),
+    ]
+    return "\n".join(
+        [
+            _row(kind, items, figures),
+            _row("  nothing", "", figures["floor"]["nothing"]),
+            _row("  one row", "", figures["floor"]["write"]),
+            f"  {figures['pairs']:,} pairs, {rate / floor:.2f} of the floor: {'; '.join(checks)}",
+            *(f"  {count} x {problem}" for problem, count in figures["problems"].items()),
+        ]
+    )
+
+
+def _compared(results: list[Figures]) -> str:
+    small = [figures["rate"] for figures in results if figures["items"] == SMALL]
+    base = sum(small) / len(small)
+    return "\n".join(
+        _said(
+            figures["rate"] / base >= KEPT_RATE,
+            f"{figures['items']:,} items{', half done by one' if figures['half'] else ''}:"
+            f" {figures['rate'] / base:.2f} of the rate at {SMALL:,}, at least {KEPT_RATE}",
+        )
+        for figures in results
+        if figures["items"] != SMALL
+    )
+
+
+def _said(fine: bool, what: str) -> str:
+    return f"{'ok' if fine else 'MISSED'} {what}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Two calls that do next to nothing: the floor under every call that answers or stores something.
+
+Both come through the same server, middleware and authentication as the queue's. `nothing/` answers
+at once, `write/` changes one row of its own a person in a transaction first: two of them are what
+a pair would take if taking and labelling cost a single short statement each.
+"""
+
+from django.db import connection
+from django.urls import include, path
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import writing
+from config import urls
+
+TABLE = "bench_floor"
+
+
+def prepare(people: list[int]) -> None:
+    """A row for each account."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, n bigint)")
+        cursor.executemany(f"INSERT INTO {TABLE} VALUES (%s, 0)", [[pk] for pk in people])
+
+
+@api_view(["POST"])
+def nothing(request: Request) -> Response:
+    return Response({})
+
+
+@api_view(["POST"])
+def write(request: Request) -> Response:
+    with writing.transact(), connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {TABLE} SET n = n + 1 WHERE id = %s", [request.user.pk])
+    return Response({})
+
+
+urlpatterns = [path("nothing/", nothing), path("write/", write), path("", include(urls))]

@@ -1,0 +1,31 @@
+"""Whether what was acknowledged is what the database holds."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from annotation.models import Label
+
+
+@dataclass(frozen=True)
+class Found:
+    """doubled: items with more counted labels than places, or two of one person;
+    lost: acknowledged and not there; unacknowledged: there, with no answer that said so."""
+
+    doubled: int
+    lost: int
+    unacknowledged: int
+
+
+def look(acknowledged: list[str], *, overlap: int, before: int = 0) -> Found:
+    """Compare the keys of acknowledged labels with all labels but the `before` made beforehand."""
+    counted = Label.objects.filter(current=True, counted=True).order_by()
+    full = counted.values("item", "stage").annotate(n=Count("pk")).filter(n__gt=overlap)
+    twice = counted.values("item", "stage", "member").annotate(n=Count("pk")).filter(n__gt=1)
+    said = set(acknowledged)
+    stored = set(Label.objects.filter(submission__in=said).values_list("submission", flat=True))
+    return Found(
+        doubled=full.count() + twice.count() + len(acknowledged) - len(said),
+        lost=len(said - stored),
+        unacknowledged=Label.objects.count() - before - len(stored),
+    )

@@ -1,0 +1,121 @@
+"""A server as people run it, and the CPU that it and its database's processes took."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parents[2]
+TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers."""
+
+    port: int
+    pid: int
+
+    def cpu(self) -> float:
+        """Seconds that its processes have taken; NaN where the system does not say."""
+        return sum(_seconds(pid) for pid in _tree(self.pid))
+
+
+@contextmanager
+def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
+    """As docker-compose.yml serves PostgreSQL, or as `manage.py serve` the embedded default."""
+    port = _free_port()
+    command = _gunicorn(port) if kind == "postgresql" else _embedded(port)
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": settings}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            _wait(process, port)
+            yield Server(port, process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def backends_cpu() -> float:
+    """Seconds of the backends that PostgreSQL runs for this database; NaN if they cannot be read.
+
+    Of those that live now; the server keeps its connections while it is measured.
+    """
+    if connection.vendor != "postgresql":
+        return 0.0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid()"
+        )
+        return sum(_seconds(pid) for (pid,) in cursor.fetchall())
+
+
+def _gunicorn(port: int) -> list[str]:
+    services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    words: list[str] = services["web"]["command"]
+    words = [f"127.0.0.1:{port}" if before == "--bind" else word for before, word in _pairs(words)]
+    return [sys.executable, "-m", *words, "--log-level", "warning"]
+
+
+def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
+    yield from zip(["", *words], words, strict=False)
+
+
+def _embedded(port: int) -> list[str]:
+    return [sys.executable, "manage.py", "serve", "--port", str(port)]
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with suppress(OSError, HTTPException):
+            asked = HTTPConnection("127.0.0.1", port, timeout=2)
+            asked.request("GET", "/healthz")
+            if asked.getresponse().status == 200:
+                return
+        time.sleep(0.1)
+    process.kill()
+    raise RuntimeError(f"The server does not answer: {process.communicate()[1].decode()[-2000:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and all that it started."""
+    found = [pid]
+    for parent in found:
+        with suppress(OSError):
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def _seconds(pid: int) -> float:
+    try:
+        # Behind the name in parentheses: user and system time are the 12th and 13th word.
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return float("nan") if not Path("/proc/self/stat").exists() else 0.0
+    return (int(words[11]) + int(words[12])) / TICK

@@ -15,23 +15,36 @@ ROW = re.compile(
 ROWS = [match.groupdict() for match in ROW.finditer((VENDOR / "README.md").read_text("utf-8"))]
 
 
-def test_every_vendored_script_has_a_row_in_the_table() -> None:
-    assert {row["file"] for row in ROWS} == {path.name for path in VENDOR.glob("*.js")}
+def test_every_vendored_file_has_a_row_in_the_table() -> None:
+    kept = {
+        path.relative_to(VENDOR)
+        for path in VENDOR.rglob("*")
+        if path.is_file() and path.name != "README.md"
+    }
+    files = {str(path) for path in kept if path.parts[0] != "licences"}
+    assert {row["file"] for row in ROWS} == files
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
-def test_a_vendored_script_has_the_digest_in_the_table(row: dict[str, str]) -> None:
+def test_a_vendored_file_has_the_digest_in_the_table(row: dict[str, str]) -> None:
     assert hashlib.sha256((VENDOR / row["file"]).read_bytes()).hexdigest() == row["digest"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
-def test_a_vendored_script_lies_beside_its_licence(row: dict[str, str]) -> None:
+def test_a_vendored_file_lies_beside_its_licence(row: dict[str, str]) -> None:
     assert (VENDOR / row["licence"]).read_text("utf-8").strip()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
-def test_a_vendored_script_points_to_no_source_map(row: dict[str, str]) -> None:
-    assert "sourceMappingURL" not in (VENDOR / row["file"]).read_text("utf-8")
+@pytest.mark.parametrize("path", [*VENDOR.rglob("*.js")], ids=lambda path: path.name)
+def test_a_vendored_script_points_to_no_source_map(path: Path) -> None:
+    assert "sourceMappingURL" not in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", [*VENDOR.rglob("*.css")], ids=lambda path: path.name)
+def test_a_vendored_style_sheet_names_only_files_that_are_kept(path: Path) -> None:
+    named = re.findall(r"url\(([^)]+)\)", path.read_text("utf-8"))
+    assert named
+    assert [name for name in named if not (path.parent / name).is_file()] == []
 
 
 def test_vega_lite_has_the_major_version_that_altair_writes() -> None:

@@ -254,6 +254,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='slot',
+            index=models.Index(condition=models.Q(('state', 'held')), fields=['member', 'stage'], name='slot_held_by'),
+        ),
+        migrations.AddIndex(
+            model_name='slot',
             index=models.Index(condition=models.Q(('reserved_for__isnull', False), ('state', 'open')), fields=['reserved_for', 'stage', 'priority', 'position'], name='slot_reserved'),
         ),
         migrations.AddConstraint(

@@ -2,12 +2,23 @@
 
 from annotation.models.desk import Comment, Draft, Mark, PracticeRound
 from annotation.models.items import Diff, Item, Revision, texts_digest
-from annotation.models.labels import Cursor, Label, Reason, Resolution, Slot, Stage
+from annotation.models.labels import (
+    LIKE_WORK,
+    MADE_ON_THE_SPOT,
+    Cursor,
+    Label,
+    Reason,
+    Resolution,
+    Slot,
+    Stage,
+)
 from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
 from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat
 from annotation.models.records import Event, Job
 
 __all__ = [
+    "LIKE_WORK",
+    "MADE_ON_THE_SPOT",
     "RIGHTS",
     "Account",
     "ApiToken",

@@ -20,6 +20,12 @@ class Stage(models.TextChoices):
     ADJUDICATE = "adjudicate"
 
 
+# Stages whose slots are made when a member gets to them, one for each who does.
+MADE_ON_THE_SPOT = frozenset({Stage.PRACTICE, Stage.PROBE, Stage.BLIND})
+# Stages that look alike to the person who labels, so that a silent check looks like work.
+LIKE_WORK = (Stage.WORK, Stage.PROBE, Stage.BASELINE)
+
+
 class Reason(models.TextChoices):
     """Why there is a slot beside those that every item gets."""
 
@@ -111,6 +117,9 @@ class Slot(models.Model):
                 name="slot_held",
             ),
             models.Index(
+                fields=["member", "stage"], condition=Q(state="held"), name="slot_held_by"
+            ),
+            models.Index(
                 fields=["member", "item"],
                 condition=Q(member__isnull=False),
                 name="slot_of_member",
@@ -120,18 +129,27 @@ class Slot(models.Model):
     def __str__(self) -> str:
         return f"{self.item.key} {self.stage} {self.number}: {self.state}"
 
-    def hold(self, member_id: int, until: datetime) -> None:
+    def hold(self, member_id: int, until: datetime, *, ahead: bool = False) -> None:
         self.state, self.member_id, self.held_until = self.State.HELD, member_id, until
-        self.save(update_fields=["state", "member", "held_until"])
+        self.ahead = ahead
+        self.save(update_fields=["state", "member", "held_until", "ahead"])
 
     def give_back(self) -> None:
-        self.state, self.member, self.held_until = self.State.OPEN, None, None
-        self.returned = True
-        self.save(update_fields=["state", "member", "held_until", "returned"])
+        """To the queue, where it is looked at first; one that was made for a person is closed."""
+        own = self.stage in MADE_ON_THE_SPOT
+        self.state = self.State.CLOSED if own else self.State.OPEN
+        self.member, self.held_until, self.ahead, self.returned = None, None, False, True
+        self.save(update_fields=["state", "member", "held_until", "ahead", "returned"])
+
+    def close(self) -> None:
+        """Nobody's any more, and no label is asked for."""
+        self.state, self.member, self.held_until = self.State.CLOSED, None, None
+        self.save(update_fields=["state", "member", "held_until"])
 
     def fill(self, member_id: int) -> None:
         self.state, self.member_id, self.held_until = self.State.FILLED, member_id, None
-        self.save(update_fields=["state", "member", "held_until"])
+        self.ahead = False
+        self.save(update_fields=["state", "member", "held_until", "ahead"])
 
 
 class Cursor(models.Model):

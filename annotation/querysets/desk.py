@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
 if TYPE_CHECKING:
-    from annotation.models import Comment, Draft, Item, Mark
+    from annotation.models import Item
 
 
-class DraftQuerySet(models.QuerySet["Draft"]):
+class DraftQuerySet(models.QuerySet[Any]):
     def of(self, member_id: int) -> DraftQuerySet:
         return self.filter(member_id=member_id, item__deleted_at__isnull=True)
 
 
-class MarkQuerySet(models.QuerySet["Mark"]):
+class MarkQuerySet(models.QuerySet[Any]):
     def in_force(self) -> MarkQuerySet:
         return self.filter(ended_at__isnull=True)
 
@@ -24,6 +24,6 @@ class MarkQuerySet(models.QuerySet["Mark"]):
         return self.in_force().filter(member_id=member_id, kind=kind)
 
 
-class CommentQuerySet(models.QuerySet["Comment"]):
+class CommentQuerySet(models.QuerySet[Any]):
     def of_item(self, item: Item) -> CommentQuerySet:
         return self.filter(item=item, withdrawn_at__isnull=True).select_related("member")

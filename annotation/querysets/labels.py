@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import F
@@ -11,14 +11,14 @@ from django.db.models import F
 from annotation.querysets.counting import counts
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Item, Label, Project, Resolution
+    from annotation.models import Account, Item, Project
 
 # The classes of design 1: what a resolution makes of an item in a run.
 ERROR_ITEM = "valid"
 SI_ITEM = "score-invariant"
 
 
-class LabelQuerySet(models.QuerySet["Label"]):
+class LabelQuerySet(models.QuerySet[Any]):
     def in_project(self, project: Project) -> LabelQuerySet:
         return self.filter(project=project)
 
@@ -62,7 +62,7 @@ class LabelQuerySet(models.QuerySet["Label"]):
         return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")
 
 
-class ResolutionQuerySet(models.QuerySet["Resolution"]):
+class ResolutionQuerySet(models.QuerySet[Any]):
     def current(self) -> ResolutionQuerySet:
         return self.filter(current=True)
 

@@ -1,0 +1,119 @@
+"""Who gave which item what: the data of every measure of agreement."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MISSING = -1
+
+Ints = NDArray[np.int_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Labels as items x raters.
+
+    `codes` holds each label's position in `values`, MISSING (-1) where a rater has none; `values`
+    are the classes in ascending order, in the scale's own unit; `clusters` the number of each
+    item's cluster. Make one with `of_values` or `of_names`.
+    """
+
+    codes: Ints
+    values: Floats
+    clusters: Ints
+
+    @property
+    def classes(self) -> int:
+        return len(self.values)
+
+    def only(self, *raters: int) -> "Ratings":
+        """The same items with the labels of these raters (columns) alone."""
+        return Ratings(self.codes[:, list(raters)], self.values, self.clusters)
+
+    def counts(self) -> Floats:
+        """How many labels of each class an item has: items x classes."""
+        there = self.codes != MISSING
+        items, _ = np.nonzero(there)
+        cells = np.bincount(
+            items * self.classes + self.codes[there], minlength=len(self.codes) * self.classes
+        )
+        return cells.reshape(len(self.codes), self.classes).astype(float)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Every two labels of one item, each pair once; `a` and `b` are raters, a before b."""
+
+    item: Ints
+    a: Ints
+    b: Ints
+    code_a: Ints
+    code_b: Ints
+
+
+def of_values(
+    table: ArrayLike, scale: Iterable[float] | None = None, clusters: ArrayLike | None = None
+) -> Ratings:
+    """Ratings of numbers, items x raters, with nan for a missing label.
+
+    `scale` declares all values that could be given; without one the values found are the scale.
+    Without clusters each item is its own. Raises ValueError for a value off the scale.
+    """
+    numbers = np.array(table, dtype=float)
+    if numbers.ndim != 2:
+        numbers = numbers.reshape(0, 0)
+    there = ~np.isnan(numbers)
+    found = np.unique(numbers[there])
+    values = found if scale is None else np.unique(np.array(list(scale), dtype=float))
+    if (off := np.setdiff1d(found, values)).size:
+        raise ValueError(f"{off[0]:g} is not on the scale {', '.join(f'{v:g}' for v in values)}")
+    codes = np.full(numbers.shape, MISSING)
+    codes[there] = np.searchsorted(values, numbers[there])
+    return Ratings(codes, values, _clusters(clusters, len(codes)))
+
+
+def of_names(
+    rows: Sequence[Sequence[str | None]],
+    names: Sequence[str] | None = None,
+    clusters: ArrayLike | None = None,
+) -> Ratings:
+    """Ratings of names, one row an item, None for a missing label.
+
+    A name's value is its position in `names`, or among the sorted names found. Raises ValueError
+    for a name that is not in `names`.
+    """
+    found = sorted({name for row in rows for name in row if name is not None})
+    known = list(found if names is None else names)
+    if unknown := set(found) - set(known):
+        raise ValueError(f"{min(unknown)} is not one of {', '.join(known)}")
+    code = {name: float(number) for number, name in enumerate(known)}
+    table = [[np.nan if name is None else code[name] for name in row] for row in rows]
+    return of_values(table, range(len(known)), clusters)
+
+
+def pairs(ratings: Ratings) -> Pairs:
+    """All pairs of labels of the same item. Costs what there is, however many raters."""
+    item, rater = np.nonzero(ratings.codes != MISSING)
+    code = ratings.codes[item, rater]
+    labels = np.bincount(item, minlength=len(ratings.codes))
+    first, second = [], []
+    # Labels stand in a row item by item: each with the one `step` further, if of the same item.
+    for step in range(1, int(labels.max(initial=0))):
+        left = np.flatnonzero(item[:-step] == item[step:])
+        first.append(left)
+        second.append(left + step)
+    one = np.concatenate(first) if first else np.zeros(0, dtype=int)
+    two = np.concatenate(second) if second else one
+    return Pairs(item[one], rater[one], rater[two], code[one], code[two])
+
+
+def _clusters(clusters: ArrayLike | None, items: int) -> Ints:
+    if clusters is None:
+        return np.arange(items)
+    _, number = np.unique(np.asarray(clusters), return_inverse=True)
+    if number.shape != (items,):
+        raise ValueError(f"{items} items need {items} clusters, not {number.size}")
+    return number

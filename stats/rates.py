@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import sqrt
+from math import floor, sqrt
 
 from scipy.special import ndtri, stdtrit
 
@@ -111,4 +111,48 @@ def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
     return (
         0.0 if rate == 0 else max(0.0, centre - half),
         1.0 if rate == 1 else min(1.0, centre + half),
+    )
+
+
+def withstands(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None:
+    """How many more items would leave the interval of `clustered_wilson` on its side of the bar.
+
+    The largest k such that k further items, each a cluster of its own and all turning out against
+    the rate (misses if the interval lies above the bar, hits if below), leave the whole interval
+    on the same side. None if the interval holds the bar, or is not defined: then nothing is
+    settled yet. 0 means that a single item could change it. Raises ValueError unless 0 < bar < 1.
+    """
+    if not 0 < bar < 1:
+        raise ValueError(f"a bar lies between 0 and 1, not at {bar}")
+    side = _side(clustered_wilson(sums, level), bar)
+    if side == 0:
+        return None
+    # From where the rate itself meets the bar downwards: with few clusters the interval may
+    # narrow at first as items come in, so the first k that fails is not the end of it.
+    missing = sums.y / bar - sums.n if side > 0 else (bar * sums.n - sums.y) / (1 - bar)
+    most = max(0, floor(missing + 1e-9))
+    against = (_with_singles(sums, k, hit=side < 0) for k in range(most, 0, -1))
+    settled = (
+        more.n - sums.n for more in against if _side(clustered_wilson(more, level), bar) == side
+    )
+    return next(settled, 0)
+
+
+def _side(estimate: Estimate, bar: float) -> int:
+    """1 if the whole interval lies above the bar, -1 if below, 0 if it holds it or is none."""
+    if estimate.low is None or estimate.high is None:
+        return 0
+    return int(estimate.low > bar) - int(estimate.high < bar)
+
+
+def _with_singles(sums: ClusterSums, k: int, *, hit: bool) -> ClusterSums:
+    """The sums with k more clusters of one item each, all hits or all misses."""
+    hits = k if hit else 0
+    return ClusterSums(
+        m=sums.m + k,
+        n=sums.n + k,
+        y=sums.y + hits,
+        nn=sums.nn + k,
+        ny=sums.ny + hits,
+        yy=sums.yy + hits,
     )

@@ -5,7 +5,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from stats.rates import Bounds, ClusterSums, bounds, clustered_wilson, design_effect, sums_of
+from stats.rates import (
+    Bounds,
+    ClusterSums,
+    bounds,
+    clustered_wilson,
+    design_effect,
+    sums_of,
+    withstands,
+)
 
 clusters = st.lists(
     st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
@@ -144,3 +152,46 @@ def test_bounds_of_nothing_are_undefined():
 def test_bounds_refuse_counts_that_do_not_fit(counts):
     with pytest.raises(ValueError, match="fit"):
         bounds(*counts)
+
+
+def test_ten_hits_of_ten_withstand_two_misses_and_not_a_third():
+    # Wilson's lower end with z^2 = 3.841459: 10 of 12 gives 0.552, 10 of 13 gives 0.497 < 0.5.
+    # 12: (0.833333 + 0.160061 - 1.959964 sqrt(0.0115741 + 0.0066692)) / 1.3201216 = 0.5520
+    # 13: (0.769231 + 0.147748 - 1.959964 sqrt(0.0136550 + 0.0056826)) / 1.2954969 = 0.4974
+    assert withstands(sums_of([(1, 1)] * 10), 0.5) == 2
+
+
+def test_what_lies_below_the_bar_withstands_as_many_hits():
+    assert withstands(sums_of([(1, 0)] * 10), 0.5) == 2
+
+
+@pytest.mark.parametrize("found", [[], [(5, 5)], [(1, 1), (1, 0)] * 10])
+def test_what_is_not_settled_has_no_number(found):
+    assert withstands(sums_of(found), 0.5) is None
+
+
+def test_one_item_can_be_enough_to_change_it():
+    # 5 of 5: lower end 5 / (5 + 3.841459) = 0.5655; 5 of 6: 0.4365.
+    assert withstands(sums_of([(1, 1)] * 5), 0.5) == 0
+
+
+@pytest.mark.parametrize("bar", [0, 1, -1, 2])
+def test_a_bar_that_no_rate_can_lie_on_both_sides_of_is_refused(bar):
+    with pytest.raises(ValueError, match="bar"):
+        withstands(sums_of([(1, 1)]), bar)
+
+
+@given(clusters, st.floats(0.05, 0.95))
+@settings(deadline=None)
+def test_the_number_keeps_the_side_and_one_more_does_not(found, bar):
+    sums = sums_of(found)
+    number = withstands(sums, bar)
+    assume(number is not None)
+    above = clustered_wilson(sums).low > bar
+
+    def keeps(k):
+        estimate = clustered_wilson(sums_of([*found, *[(1, 0 if above else 1)] * k]))
+        return estimate.low > bar if above else estimate.high < bar
+
+    assert keeps(number)
+    assert not any(keeps(number + more) for more in (1, 2, 3, 50))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,13 +67,16 @@ def estimate(
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
+    if np.shape(clusters) != figure.used.shape:
+        raise ValueError(f"{figure.used.size} items need as many clusters")
     point = figure.point()
     if point.value is None:
         return point
-    sums, m = _sums_by_cluster(figure, np.asarray(clusters))
-    if m < FEWEST_CLUSTERS:
+    cluster = np.asarray(clusters)
+    if len(np.unique(cluster[figure.used])) < FEWEST_CLUSTERS:
         return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
-    values = np.concatenate([figure.of(counts @ sums) for counts in _counts(sums, rng, draws)])
+    kinds = _kinds(figure, cluster)
+    values = np.concatenate([figure.of(sums) for sums in _samples(kinds, rng, draws)])
     undefined = int(np.isnan(values).sum())
     if undefined > MOST_UNDEFINED * draws:
         return _without_interval(point, f"undefined in {undefined:,} of {draws:,} draws")
@@ -86,24 +90,41 @@ def _without_interval(point: Estimate, reason: str) -> Estimate:
     return Estimate(point.value, None, None, point.n, reason)
 
 
-def _sums_by_cluster(figure: Figure, clusters: NDArray[np.int_]) -> tuple[csr_array, int]:
-    """Terms summed by cluster, and how many clusters have an item that is used."""
-    items = figure.terms.shape[0]
-    if clusters.shape != (items,):
-        raise ValueError(f"{items} items need {items} clusters, not {clusters.shape}")
-    there = np.flatnonzero(np.diff(figure.terms.indptr) > 0)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kinds:
+    """The distinct sums that clusters have, and how many clusters have each.
+
+    Clusters with the same sums are interchangeable, so a draw need only say how many of each kind
+    it took: a hundred kinds stand for a hundred thousand clusters.
+    """
+
+    sums: csr_array
+    clusters: NDArray[np.int_]
+
+
+def _kinds(figure: Figure, clusters: NDArray[np.int_]) -> _Kinds:
+    terms = figure.terms
+    there = np.flatnonzero(np.diff(terms.indptr) > 0)
     _, number = np.unique(clusters[there], return_inverse=True)
-    ones = np.ones(len(there))
-    group = coo_array((ones, (number, there)), shape=(number.max(initial=-1) + 1, items))
-    return csr_array(group.tocsr() @ figure.terms), len(np.unique(clusters[figure.used]))
+    group = coo_array(
+        (np.ones(len(there)), (number, there)), shape=(number.max(initial=-1) + 1, terms.shape[0])
+    )
+    sums = csr_array(group.tocsr() @ terms)
+    sums.sort_indices()
+    kinds: dict[tuple[bytes, bytes], list[int]] = {}
+    for row, (start, end) in enumerate(pairwise(sums.indptr.tolist())):
+        key = sums.indices[start:end].tobytes(), sums.data[start:end].tobytes()
+        kinds.setdefault(key, []).append(row)
+    return _Kinds(
+        csr_array(sums[[rows[0] for rows in kinds.values()]]),
+        np.array([len(rows) for rows in kinds.values()]),
+    )
 
 
-def _counts(sums: csr_array, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """How often each cluster is drawn: blocks of draws x clusters, of bounded size."""
-    m, terms = sums.shape
-    block = max(1, _AT_A_TIME // max(m, terms))
+def _samples(kinds: _Kinds, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
+    """The sums of each sample: blocks of draws x terms, of bounded size."""
+    m = kinds.clusters.sum()
+    block = max(1, _AT_A_TIME // max(kinds.sums.shape))
     for start in range(0, draws, block):
-        rows = min(block, draws - start)
-        drawn = rng.integers(m, size=(rows, m)) + m * np.arange(rows)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * m)
-        yield counts.reshape(rows, m).astype(float)
+        size = min(block, draws - start)
+        yield rng.multinomial(m, kinds.clusters / m, size=size).astype(float) @ kinds.sums

@@ -28,13 +28,25 @@ def two_people(items, clusters=None, seed=1):
 
 
 def test_an_interval_is_that_of_samples_drawn_one_by_one():
-    # The same clusters, drawn with the same numbers, summed by hand.
-    values, clusters = np.arange(24.0) ** 2, np.repeat(np.arange(12), 2)
-    drawn = generator().integers(12, size=(500, 12))
-    means = [np.mean([values[2 * c : 2 * c + 2] for c in sample]) for sample in drawn]
-    got = estimate(mean_of(values), clusters, generator(), draws=500)
+    # Twelve clusters of one to three items: every sample written out, its mean taken as it is.
+    sizes = [1, 2, 3] * 4
+    clusters = np.repeat(np.arange(12), sizes)
+    values = np.arange(24.0) % 7
+    parts = [values[clusters == cluster] for cluster in range(12)]
+    drawn = generator(8).integers(12, size=(20_000, 12))
+    means = [np.concatenate([parts[one] for one in sample]).mean() for sample in drawn]
+    got = estimate(mean_of(values), clusters, generator(), draws=20_000)
     assert (got.value, got.n) == (pytest.approx(values.mean()), 24)
-    assert (got.low, got.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
+    # Two sets of 20,000 draws place a quantile of this spread, 0.35, to about 0.01 each.
+    expected = tuple(np.quantile(means, [0.025, 0.975]))
+    assert (got.low, got.high) == pytest.approx(expected, abs=0.03)
+
+
+def test_clusters_with_the_same_sums_are_drawn_as_one_kind():
+    # 30,000 clusters, two kinds: 0 or 1 a third of the time. Standard error sqrt(2/9 / 30,000) =
+    # 0.002722, so 1/3 -+ 1.96 x 0.002722 = 0.3280 to 0.3387.
+    got = estimate(mean_of(np.arange(30_000) % 3 == 0), np.arange(30_000), generator())
+    assert (got.low, got.high) == pytest.approx((0.3280, 0.3387), abs=0.0006)
 
 
 def test_an_interval_of_a_mean_is_about_two_standard_errors_to_each_side():
@@ -57,7 +69,7 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_another():
 def test_blocks_of_draws_give_what_one_block_gives(monkeypatch):
     rated = two_people(60)
     whole = estimate(agreement.gwet(rated), rated.clusters, generator(), draws=100)
-    monkeypatch.setattr(bootstrap, "_AT_A_TIME", 60 * 7)
+    monkeypatch.setattr(bootstrap, "_AT_A_TIME", 7 * 9)
     assert estimate(agreement.gwet(rated), rated.clusters, generator(), draws=100) == whole
 
 
@@ -129,5 +141,5 @@ def test_what_a_value_leaves_out_is_still_said():
 def test_a_level_is_a_fraction_and_every_item_has_a_cluster():
     with pytest.raises(ValueError, match="level"):
         estimate(mean_of(np.arange(20.0)), np.arange(20), generator(), level=95)
-    with pytest.raises(ValueError, match="20 items need 20 clusters"):
+    with pytest.raises(ValueError, match="20 items need as many clusters"):
         estimate(mean_of(np.arange(20.0)), np.arange(3), generator())

@@ -1,10 +1,13 @@
-"""Which slot is whose: taking, filling and holding again, inside the queue's transactions."""
+"""Places for labels: filled, held again, added and closed, inside the caller's transaction."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from annotation.models import Cursor, Item, Label, Membership, Slot
-from annotation.querysets import SlotQuerySet
+from django.db.models import Max
+
+from annotation.models import LIKE_WORK, Item, Membership, Slot, Stage
+
+# What the workbench hands out; the page never learns which of them an item is.
+WORKBENCH = (*LIKE_WORK, Stage.PRACTICE)
 
 
 def until(member: Membership, now: datetime) -> datetime:
@@ -12,34 +15,9 @@ def until(member: Membership, now: datetime) -> datetime:
     return now + timedelta(minutes=member.project.hold_minutes)
 
 
-def free(member: Membership, stage: str, now: datetime) -> Slot | None:
-    """The next slot that is free for the member, locked; passes over those that are locked."""
-    cursor, _ = Cursor.objects.get_or_create(member=member, stage=stage)
-    for candidates in _searches(member.project_id, stage, cursor, now):
-        slot = (
-            candidates.untouched_by(member.pk)
-            .of_live_items()
-            .in_order()
-            .select_related("item")
-            .locked(passing=True)
-            .first()
-        )
-        if slot:
-            if slot.state == Slot.State.OPEN and not slot.returned:
-                cursor.move(slot.priority, slot.position)
-            return slot
-    return None
-
-
-def _searches(project_id: int, stage: str, cursor: Cursor, now: datetime) -> Iterator[SlotQuerySet]:
-    """Where to look for a slot, best first; each is one probe of its own partial index."""
-    slots = Slot.objects.at(project_id, stage)
-    yield slots.returned()
-    yield slots.expired(now)
-    yield slots.fresh().filter(priority=cursor.priority, position__gt=cursor.position)
-    yield slots.fresh().filter(priority__gt=cursor.priority)
-    # Slots behind the cursor: locked when it passed by, or added later with a higher priority.
-    yield slots.fresh()
+def stages_of(stage: str) -> tuple[str, ...]:
+    """The stages that are asked for together: all of the workbench, or one alone."""
+    return WORKBENCH if stage == Stage.WORK else (stage,)
 
 
 def to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
@@ -48,18 +26,20 @@ def to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
         return shown
     slots = Slot.objects.beside(shown)
     mine = slots.filter(member=member).locked().first()
-    return mine or slots.free(now).locked(passing=True).first()
+    return mine or slots.free_for(member.pk, now).locked(passing=True).first()
 
 
-def hold_again(member: Membership, withdrawn: Label, item: Item, now: datetime) -> Slot | None:
-    """Hold a slot of the withdrawn label's item, and give back what else the member holds.
+def hold_again(
+    member: Membership, item: Item, stage: str, last_shown: Slot | None, now: datetime
+) -> Slot | None:
+    """Make a slot of the item the member's current one; what was current comes after it.
 
-    If none is free the slot is returned as it is, somebody else's. If the item is deleted its
-    slot is given back, for whoever comes when it is restored, and there is none to return.
+    If none is free the slot is returned as it is, somebody else's: a label is then an extra one.
+    If the item is deleted its slot is given back, for whoever comes when it is restored, and
+    there is none to return.
     """
-    give_back_others(member, withdrawn.stage, item)
-    slots = Slot.objects.at(member.project_id, withdrawn.stage).filter(item=item)
-    last_shown = withdrawn.slot or slots.in_order().first()
+    slots = Slot.objects.at(member.project_id, stage).filter(item=item)
+    last_shown = last_shown or slots.in_order().first()
     if last_shown is None:
         return None
     slot = to_fill(member, last_shown, now)
@@ -68,14 +48,64 @@ def hold_again(member: Membership, withdrawn: Label, item: Item, now: datetime) 
             slot.give_back()
         return None
     if slot:
+        push_back(member, item, now)
         slot.hold(member.pk, until(member, now))
     slot = slot or last_shown
     slot.item = item
     return slot
 
 
-def give_back_others(member: Membership, stage: str, item: Item) -> None:
-    """Give back what the member holds of other items, so that they hold this one alone."""
-    held = Slot.objects.at(member.project_id, stage).held_by(member.pk)
-    for slot in held.of_others_than(item).locked():
+def push_back(member: Membership, item: Item, now: datetime) -> None:
+    """Let what the member holds of other items come after this one; at most one is kept."""
+    held = Slot.objects.in_project(member.project_id).held_by(member.pk)
+    others = list(held.at_any(WORKBENCH).of_others_than(item).locked().order_by("ahead", "pk"))
+    for slot in others[:1]:
+        slot.hold(member.pk, until(member, now), ahead=True)
+    for slot in others[1:]:
         slot.give_back()
+
+
+def add(
+    item: Item,
+    stage: str,
+    count: int,
+    *,
+    reason: str = "",
+    reserved_for: Membership | None = None,
+    urgent: bool = True,
+) -> list[Slot]:
+    """More slots of the item, which is locked, at a stage; urgent ones are looked at first."""
+    last = Slot.objects.filter(item=item, stage=stage).aggregate(last=Max("number"))["last"] or 0
+    beside = Slot.objects.filter(item=item, stage=stage).order_by("priority").first()
+    return Slot.objects.bulk_create(
+        Slot(
+            project_id=item.project_id,
+            item=item,
+            stage=stage,
+            number=number,
+            position=item.position,
+            priority=beside.priority if beside else 0,
+            returned=urgent,
+            reason=reason,
+            reserved_for=reserved_for,
+        )
+        for number in range(last + 1, last + 1 + count)
+    )
+
+
+def own(member: Membership, item: Item, stage: str, until: datetime | None = None) -> Slot:
+    """A slot that is made for the member on the spot, held until a time or filled at once."""
+    [slot] = add(item, stage, 1, urgent=False)
+    if until:
+        slot.hold(member.pk, until)
+    else:
+        slot.fill(member.pk)
+    return slot
+
+
+def close_open(item: Item, stage: str, reason: str | None = None) -> int:
+    """Close the item's slots at a stage that nobody has yet; the number of them."""
+    slots = Slot.objects.filter(item=item, stage=stage, state=Slot.State.OPEN)
+    if reason is not None:
+        slots = slots.filter(reason=reason)
+    return slots.update(state=Slot.State.CLOSED)

@@ -6,90 +6,69 @@ slots, always in this order, so that no two wait for each other; taking the next
 a slot at once, and passes over those that are locked.
 """
 
+import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import fields, places, resolving, revising, tasktypes, tickets, writing
-from annotation.models import (
-    Event,
-    GuidelinesVersion,
-    Item,
-    Label,
-    Membership,
-    Resolution,
-    Revision,
-    Slot,
-    Stage,
+from annotation import (
+    fields,
+    following,
+    offers,
+    picking,
+    places,
+    practising,
+    revising,
+    taking,
+    tasktypes,
+    tickets,
+    writing,
 )
+from annotation.models import LIKE_WORK, Event, Item, Label, Mark, Membership, Revision, Slot, Stage
+from annotation.offers import Offer, Progress, Refused, Stale, Waiting, progress, recent
 
-
-class Refused(ValueError):
-    """A submission that cannot be taken; the message says what to do."""
-
-
-class Stale(Refused):
-    """The texts changed after the page was made; nothing was stored."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """An item to work on, the revision to show, and the key that its submission must carry."""
-
-    slot: Slot
-    item: Item
-    revision: Revision
-    key: str
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """Nothing for this member now. `held_by_others` > 0 is not "all done"."""
-
-    open: int
-    held_by_others: int
-    next_free: datetime | None
-    done: int
-
-
-@dataclass(frozen=True)
-class _Said:
-    answers: dict[str, object]
-    comment: str
-    seconds: float | None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Counts of items: labelled by the member, resolved, in the project, still to be resolved."""
-
-    mine: int
-    resolved: int
-    total: int
-    left: int
+__all__ = [
+    "Offer",
+    "Progress",
+    "Refused",
+    "Stale",
+    "Waiting",
+    "correct",
+    "flag",
+    "label",
+    "next_offer",
+    "progress",
+    "recent",
+    "renew",
+    "reopen",
+    "skip",
+    "undo",
+]
 
 
 def next_offer(
-    member: Membership, *, stage: str = Stage.WORK, now: datetime | None = None
+    member: Membership,
+    *,
+    stage: str = Stage.WORK,
+    ahead: bool = False,
+    now: datetime | None = None,
+    draw: float | None = None,
 ) -> Offer | Waiting:
-    """The item that the member holds or takes now, or why there is none."""
+    """The item that the member holds or takes now, or why there is none.
+
+    `ahead` asks for the item after that one, which is held as well; Stage.WORK hands out
+    everything of the workbench; `draw`, in 0 to 1, decides whether a new one is a silent check.
+    """
     now = now or timezone.now()
-    slot = take(member, stage=stage, now=now)
-    return _offer(member, slot) if slot else _waiting(member, stage, now)
-
-
-def take(member: Membership, *, stage: str, now: datetime) -> Slot | None:
-    """The slot that the member holds, renewed, or a newly taken one; None if there is none."""
+    draw = random.random() if draw is None else draw
+    choose = taking.after_current if ahead else taking.current
     with writing.transact():
-        _lock(member)
-        # Locked, for its time may be over and somebody else be taking it over right now.
-        held = Slot.objects.at(member.project_id, stage).held_by(member.pk).of_live_items()
-        slot = held.locked().select_related("item").first() or places.free(member, stage, now)
-        if slot:
-            slot.hold(member.pk, places.until(member, now))
-    return slot
+        picking.lock(member)
+        slot_id = choose(member, stage, now, draw)
+    if slot_id is None:
+        return offers.waiting(member, stage, now)
+    return offers.of(member, *picking.shown(slot_id))
 
 
 def label(
@@ -111,22 +90,48 @@ def label(
     corrected meanwhile.
     """
     now = now or timezone.now()
-    task = tasktypes.from_definition(member.project.task_type.definition)
+    ticket = _ticket(member, key)
+    task = tasktypes.of_project(member.project)
     try:
-        cleaned = task.clean(answers)
+        cleaned = task.clean(answers, stage=Stage.BLIND if ticket.blind else Stage.WORK)
     except fields.FieldError as error:
         raise Refused(str(error)) from error
-    said = _Said(cleaned, comment, seconds)
-    ticket = _ticket(member, key)
+    submission = tickets.digest(key)
     with writing.transact():
-        _lock(member)
-        sent = Label.objects.filter(submission=tickets.digest(key)).first()
-        if sent:
-            return _same(sent, said)
-        slot = _shown_slot(member, ticket, item_key, revision)
-        _check_fresh(slot.item, revision)
-        made = _store(member, slot, tickets.digest(key), said, now)
-        resolving.settle(slot.item, now=now)
+        picking.lock(member)
+        slot, shown = _shown(member, ticket)
+        stage = Stage.BLIND if ticket.blind else Stage(slot.stage)
+        before = picking.before(member, slot.item, stage, submission)
+        if before.sent is not None:
+            return _same(Label.objects.get(pk=before.sent), cleaned, comment)
+        _check_shown(member, slot.item, item_key)
+        _check_fresh(slot.item, ticket, revision)
+        place = _filled(member, slot, stage, now)
+        if before.label is not None:
+            Label.objects.filter(pk=before.label).update(current=False)
+        made = Label.objects.create(
+            project_id=member.project_id,
+            item=slot.item,
+            revision=shown,
+            slot=place,
+            stage=stage,
+            member=member,
+            choice=task.choice_of(cleaned, stage),
+            answers=cleaned,
+            comment=comment,
+            submission=submission,
+            task_type=member.project.task_type,
+            guidelines_id=before.guidelines,
+            supersedes_id=before.label,
+            counted=place is not None,
+            seconds=seconds,
+            evaluator_seen=slot.item.first_reply_at is not None,
+            informed=before.informed,
+            created_at=now,
+        )
+        if stage in LIKE_WORK and before.label is None:
+            picking.count_label(member, 1)
+        following.after(made, task, now)
         _record("label", member, slot.item, choice=made.choice, revision=revision)
     return made
 
@@ -144,29 +149,28 @@ def correct(
     """A new revision with the corrected text; its author keeps the slot.
 
     Labels of older revisions stop counting and their slots reopen. Texts that the item has
-    already change nothing, so the same correction sent twice is one. Raises `Refused` and
+    already change nothing, so the same correction sent twice is one. A silent check that is
+    corrected is none any more, since its known answer was of the old texts. Raises `Refused` and
     `Stale` as `label` does.
     """
     now = now or timezone.now()
     _check_correction(member, texts)
     ticket = _ticket(member, key)
     with writing.transact():
-        _lock(member)
-        slot = _shown_slot(member, ticket, item_key, revision)
-        if slot.member_id != member.pk:
-            raise Stale(
-                "This item went to somebody else meanwhile. Your text is still here: copy it."
-            )
+        picking.lock(member)
+        slot, current = _shown(member, ticket)
+        _check_shown(member, slot.item, item_key)
+        _check_correctable(member, slot, ticket)
         corrected = revising.corrected(slot.item.revision(revision).texts, texts)
-        if corrected == slot.item.revision().texts:
-            return _offer(member, slot)
-        _check_fresh(slot.item, revision)
+        if corrected == current.texts:
+            return offers.of(member, slot, current)
+        _check_fresh(slot.item, ticket, revision)
         revising.revise(slot.item, corrected, author=member, note=note, now=now)
-        places.give_back_others(member, slot.stage, slot.item)
+        places.push_back(member, slot.item, now)
         slot.hold(member.pk, places.until(member, now))
-        resolving.settle(slot.item, now=now)
+        following.after_correction(slot.item, now)
         _record("correct", member, slot.item, revision=slot.item.revision_number, note=note)
-    return _offer(member, slot)
+    return offers.of(member, *picking.shown(slot.pk))
 
 
 def undo(
@@ -179,49 +183,103 @@ def undo(
     """
     now = now or timezone.now()
     with writing.transact():
-        _lock(member)
-        last = Label.objects.current().by_member(member.pk, stage).first()
-        if last is None:
+        picking.lock(member)
+        last = offers.last_label(member, places.stages_of(stage))
+        if last is None or not practising.can_undo(last):
             return None
         item = Item.objects.locked().get(pk=last.item_id)
         last.withdraw(now)
-        slot = places.hold_again(member, last, item, now)
-        resolving.settle(item, now=now)
+        if last.stage in LIKE_WORK:
+            picking.count_label(member, -1)
+        slot = places.hold_again(member, item, last.stage, last.slot, now)
+        following.after_withdrawal(last, tasktypes.of_project(member.project), now)
         _record("undo", member, item, choice=last.choice)
-    return _offer(member, slot) if slot else None
+    return offers.of(member, *picking.shown(slot.pk), previous=last) if slot else None
 
 
-def progress(member: Membership) -> Progress:
-    """How far the project and the member have come, in items."""
-    items = Item.objects.in_project(member.project).originals()
-    total = items.count()
-    resolved = Resolution.objects.of_live_originals().filter(item__project=member.project).count()
-    mine = Label.objects.current().by_member(member.pk, Stage.WORK).count() if member.pk else 0
-    return Progress(mine, resolved, total, total - resolved)
+def reopen(member: Membership, item_key: str, *, now: datetime | None = None) -> Offer:
+    """An item that the member knows already, to be labelled, again or after all.
+
+    One they have labelled keeps its label until a new one supersedes it. One that they skipped or
+    began to write on is held again, if it has a free place; else a label will be an extra one.
+    Raises `Refused` for any other item.
+    """
+    now = now or timezone.now()
+    with writing.transact():
+        picking.lock(member)
+        item = Item.objects.locked().filter(project=member.project_id, key=item_key).first()
+        if item is None or item.deleted_at or not offers.knows(member, item):
+            raise Refused("This item is not one of yours. Go on with the next.")
+        own = Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item)
+        slot = own.at_any(LIKE_WORK).first()
+        if slot is None or slot.state != Slot.State.FILLED:
+            stage = slot.stage if slot else Stage.WORK
+            slot = places.hold_again(member, item, stage, slot, now)
+        for mark in Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item):
+            mark.end(now)
+    if slot is None:
+        raise Refused("This item is not to be labelled any more. Go on with the next.")
+    return offers.of(member, *picking.shown(slot.pk))
 
 
-def _lock(member: Membership) -> None:
-    # A statement of its own: in one with the pick the snapshot would be older than the lock.
-    Membership.objects.select_for_update(no_key=True).only("pk").get(pk=member.pk)
+def skip(
+    member: Membership,
+    *,
+    key: str,
+    item_key: str,
+    revision: int,
+    note: str = "",
+    now: datetime | None = None,
+) -> None:
+    """Give the shown item back; the queue brings it no more until the member reopens it."""
+    now = now or timezone.now()
+    ticket = _ticket(member, key)
+    with writing.transact():
+        picking.lock(member)
+        slot, _ = _shown(member, ticket)
+        _check_shown(member, slot.item, item_key)
+        if slot.stage == Stage.PRACTICE:
+            raise Refused("Practice items cannot be skipped. Answer as well as you can.")
+        if slot.state == Slot.State.FILLED and slot.member_id == member.pk:
+            raise Refused("You have labelled this item. Go on with the next, or label it again.")
+        _, made = Mark.objects.get_or_create(
+            member=member,
+            item=slot.item,
+            kind=Mark.Kind.SKIP,
+            ended_at=None,
+            defaults={"note": note, "created_at": now},
+        )
+        if slot.member_id == member.pk:
+            slot.give_back()
+        if made:
+            _record("skip", member, slot.item, note=note, revision=revision)
 
 
-def _offer(member: Membership, slot: Slot) -> Offer:
-    revision = slot.item.revision()
-    key = tickets.issue(tickets.Ticket(slot.pk, member.pk, revision.number))
-    return Offer(slot, slot.item, revision, key)
+def flag(member: Membership, item_key: str, *, note: str = "", now: datetime | None = None) -> bool:
+    """Ask a lead to look at an item that the member knows, or take that back; whether it stands."""
+    now = now or timezone.now()
+    with writing.transact():
+        picking.lock(member)
+        item = Item.objects.in_project(member.project).filter(key=item_key).first()
+        if item is None or not offers.knows(member, item):
+            raise Refused("This item is not one of yours. Load the page again.")
+        standing = Mark.objects.of(member.pk, Mark.Kind.FLAG).filter(item=item).first()
+        if standing:
+            standing.end(now)
+        else:
+            Mark.objects.create(member=member, item=item, kind="flag", note=note, created_at=now)
+        _record("unflag" if standing else "flag", member, item, note=note)
+    return standing is None
 
 
-def _waiting(member: Membership, stage: str, now: datetime) -> Waiting:
-    slots = Slot.objects.at(member.project_id, stage)
-    slots = slots.of_live_items().untouched_by(member.pk)
-    others = slots.held(now).order_by("held_until")
-    first = others.first()
-    return Waiting(
-        open=slots.filter(state="open").count(),
-        held_by_others=others.count(),
-        next_free=first.held_until if first else None,
-        done=Label.objects.current().by_member(member.pk, stage).count(),
-    )
+def renew(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
+    """Hold on to what the member holds; the keys of the items that are still theirs."""
+    now = now or timezone.now()
+    with writing.transact():
+        picking.lock(member)
+        held = Slot.objects.in_project(member.project_id).held_by(member.pk)
+        held.update(held_until=places.until(member, now))
+        return frozenset(held.values_list("item__key", flat=True))
 
 
 def _ticket(member: Membership, key: str) -> tickets.Ticket:
@@ -234,73 +292,69 @@ def _ticket(member: Membership, key: str) -> tickets.Ticket:
     return ticket
 
 
-def _shown_slot(member: Membership, ticket: tickets.Ticket, item_key: str, revision: int) -> Slot:
-    """The slot that the key was made for, locked, if the page showed what is submitted now."""
-    items = Item.objects.locked().filter(project=member.project_id, slots=ticket.slot_id)
-    item = items.first()
-    if item is None or item.key != item_key or ticket.revision != revision:
+def _shown(member: Membership, ticket: tickets.Ticket) -> tuple[Slot, Revision]:
+    """The slot that the key was made for and the item's current texts, the item locked."""
+    picking.lock_item(ticket.slot_id)
+    slot, revision = picking.shown(ticket.slot_id)
+    if slot.item.project_id == member.project_id:
+        slot.item.project = member.project  # so that nobody reads it again
+    return slot, revision
+
+
+def _check_shown(member: Membership, item: Item, item_key: str) -> None:
+    if item.project_id != member.project_id or item.key != item_key:
         raise Refused("This is not the item that the page showed. Load the page again.")
     if item.deleted_at:
         raise Refused("This item was taken out of the project. Go on with the next.")
-    slot = Slot.objects.locked().get(pk=ticket.slot_id)
-    slot.item = item
-    return slot
 
 
-def _check_fresh(item: Item, revision: int) -> None:
+def _check_fresh(item: Item, ticket: tickets.Ticket, revision: int) -> None:
+    if ticket.revision != revision:
+        raise Refused("This is not the item that the page showed. Load the page again.")
     if item.revision_number != revision:
         raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")
 
 
-def _same(sent: Label, said: _Said) -> Label:
+def _check_correctable(member: Membership, slot: Slot, ticket: tickets.Ticket) -> None:
+    if slot.member_id != member.pk:
+        raise Stale("This item went to somebody else meanwhile. Your text is still here: copy it.")
+    if ticket.blind:
+        raise Refused("Say first what you see; the text can be corrected after that.")
+    if slot.stage == Stage.PRACTICE:
+        raise Refused("Practice items are not corrected. Say in a comment what you would mend.")
+
+
+def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
+    task = tasktypes.of_project(member.project)
+    if set(texts) != {task.correctable}:
+        raise Refused(f"Only the {task.correctable} text can be corrected.")
+    if not texts[task.correctable].strip():
+        raise Refused("The corrected text is empty. Write the whole text, or label the item.")
+
+
+def _same(sent: Label, answers: Mapping[str, object], comment: str) -> Label:
     """The stored label, if it still says what is said now.
 
     Else the person went back to an old page, and what they say now must not be dropped in silence.
     """
     if sent.withdrawn_at:
         raise Refused("This page's label was taken back. Load the page again to give another.")
-    if (sent.answers, sent.comment) != (said.answers, said.comment):
+    if (sent.answers, sent.comment) != (answers, comment):
         raise Refused(f"This page was sent before, as {sent.choice!r}. Undo that to change it.")
     return sent
 
 
-def _store(member: Membership, shown: Slot, submission: str, said: _Said, now: datetime) -> Label:
-    item, stage = shown.item, shown.stage
+def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
+    """The slot that the label fills, None for an extra one."""
+    if stage == Stage.BLIND:
+        blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
+        return blind.first() or places.own(member, shown.item, stage)
+    if picking.fill(shown.pk, member):
+        return shown
     slot = places.to_fill(member, shown, now)
-    earlier = Label.objects.current().filter(member=member, item=item, stage=stage).first()
-    if earlier:
-        earlier.give_way()
     if slot:
         slot.fill(member.pk)
-    task_type = member.project.task_type
-    deciding = tasktypes.from_definition(task_type.definition).deciding
-    return Label.objects.create(
-        project_id=member.project_id,
-        item=item,
-        revision=item.revision(),
-        slot=slot,
-        stage=stage,
-        member=member,
-        choice=str(said.answers[deciding.name]),
-        answers=said.answers,
-        comment=said.comment,
-        submission=submission,
-        task_type=task_type,
-        guidelines=GuidelinesVersion.objects.filter(project=member.project_id).last(),
-        supersedes=earlier,
-        counted=slot is not None,
-        seconds=said.seconds,
-        evaluator_seen=item.first_reply_at is not None,
-        created_at=now,
-    )
-
-
-def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
-    task = tasktypes.from_definition(member.project.task_type.definition)
-    if set(texts) != {task.correctable}:
-        raise Refused(f"Only the {task.correctable} text can be corrected.")
-    if not texts[task.correctable].strip():
-        raise Refused("The corrected text is empty. Write the whole text, or label the item.")
+    return slot
 
 
 def _record(kind: str, member: Membership, item: Item, **data: object) -> None:

@@ -157,7 +157,6 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
 class WaitingSerializer(serializers.Serializer[queue.Waiting]):
     """Why there is nothing now. `held_by_others` above 0 is not "all done"."""
 
-    open = serializers.IntegerField()
     held_by_others = serializers.IntegerField()
     next_free = serializers.DateTimeField(allow_null=True)
     done = serializers.IntegerField()

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from django.core import signing
 
@@ -15,26 +15,30 @@ class BadTicket(ValueError):
 
 @dataclass(frozen=True)
 class Ticket:
-    """What a page showed to whom: a place in the queue and the number of a revision."""
+    """What a page showed to whom: a place in the queue and the number of a revision.
+
+    `blind` if it asked what the person sees before the diff, claim and rationale are shown.
+    """
 
     slot_id: int
     member_id: int
     revision: int
+    blind: bool = False
 
 
 def issue(ticket: Ticket) -> str:
     """A new key; no two are the same, so each page has a key of its own."""
-    parts = [ticket.slot_id, ticket.member_id, ticket.revision, secrets.token_hex(8)]
+    parts = [*astuple(ticket), secrets.token_hex(8)]
     return signing.dumps(parts, salt=SALT)
 
 
 def read(key: str) -> Ticket:
     """What the key was made for. Raises `BadTicket`."""
     try:
-        slot_id, member_id, revision, _ = signing.loads(key, salt=SALT)
+        *parts, _ = signing.loads(key, salt=SALT)
+        return Ticket(*parts)
     except (signing.BadSignature, ValueError, TypeError) as error:
         raise BadTicket("This page's key is not valid. Load the page again.") from error
-    return Ticket(slot_id, member_id, revision)
 
 
 def digest(key: str) -> str:

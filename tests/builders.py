@@ -145,6 +145,6 @@ def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) 
         key=offer.key,
         item_key=offer.item.key,
         revision=offer.revision.number,
-        answers={"choice": choice},
+        answers={"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {}),
         **values,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
+from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
 from annotation.querysets.counting import counts
@@ -69,12 +70,54 @@ class ItemQuerySet(models.QuerySet["Item"]):
             resolution_rule=Subquery(settled.values("rule")[:1]),
         )
 
+    def with_work_slots(self) -> ItemQuerySet:
+        """Items that get work, with `work_slots`: their places that all get and none closed."""
+        slots = Q(slots__stage="work", slots__reason__in=["", "share"])
+        used = slots & ~Q(slots__state="closed")
+        counted = Count("slots", filter=used)
+        return self.filter(slots__stage="work").annotate(work_slots=counted)
+
+    def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
+        return self.filter(key__in=[key for key in keys if "\0" not in key])
+
+    def unlabelled(self) -> ItemQuerySet:
+        """Without any label at work that is in force."""
+        from annotation.models import Label
+
+        labels = Label.objects.filter(item=OuterRef("pk"), stage="work", current=True)
+        return self.filter(~Exists(labels))
+
     def with_current_texts(self) -> ItemQuerySet:
         """With `current_revisions`, a list of one, fetched chunk by chunk."""
         from annotation.models import Revision
 
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
+
+    def with_known_answer(self, purpose: str) -> ItemQuerySet:
+        """Of a purpose, if what is right of the current texts is known; by key."""
+        known = self._resolutions().filter(
+            item=OuterRef("pk"),
+            source="known",
+            revision__number=OuterRef("revision_number"),
+        )
+        return self.filter(Exists(known), purpose=purpose).order_by("key")
+
+    def untouched_by(self, member_id: int) -> ItemQuerySet:
+        """Items that the member has neither labelled nor skipped nor holds, at any stage."""
+        from annotation.models import Label, Mark, Slot
+
+        mine = {"item": OuterRef("pk"), "member_id": member_id}
+        skipped = Mark.objects.in_force().filter(kind="skip", **mine)
+        labelled, held = Label.objects.filter(**mine), Slot.objects.filter(**mine)
+        return self.filter(~Exists(labelled), ~Exists(held), ~Exists(skipped))
+
+    def values_of(self, name: str) -> list[str]:
+        """The different values of a column, or of a field that the import gave, sorted."""
+        columns = ("category", "ability", "source_ability", "origin")
+        value = F(name) if name in columns else KeyTransform(name, "fields")
+        found = self.order_by().annotate(one=value).values_list("one", flat=True).distinct()
+        return sorted({str(value) for value in found if value not in (None, "")})
 
     def _resolutions(self) -> models.QuerySet[Any]:
         from annotation.models import Resolution

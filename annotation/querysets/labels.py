@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 
 from annotation.querysets.counting import counts
 
@@ -37,8 +38,31 @@ class LabelQuerySet(models.QuerySet[Any]):
     def of_item(self, item: Item) -> LabelQuerySet:
         return self.filter(item=item)
 
+    def of_revision(self, revision: Any) -> LabelQuerySet:
+        return self.filter(revision=revision)
+
     def at_stage(self, stage: str) -> LabelQuerySet:
         return self.filter(stage=stage)
+
+    def at_stages(self, stages: Iterable[str]) -> LabelQuerySet:
+        return self.filter(stage__in=list(stages))
+
+    def of_member(self, member_id: int) -> LabelQuerySet:
+        return self.filter(member_id=member_id)
+
+    def for_pile(self, key: str = "", choice: str = "", category: str = "") -> LabelQuerySet:
+        """With their items, the latest first; those of a key like this, a choice, a category."""
+        found = self.filter(item__deleted_at__isnull=True)
+        if key:
+            found = found.filter(item__key__icontains=key.replace("\0", ""))
+        if choice:
+            found = found.filter(choice=choice)
+        if category:
+            found = found.filter(item__category=category)
+        return found.select_related("item").defer("item__fields").order_by("-created_at", "-pk")
+
+    def of_others_than(self, member_id: int | None) -> LabelQuerySet:
+        return self.exclude(member_id=member_id)
 
     def of_account(self, account: Account) -> LabelQuerySet:
         return self.filter(member__account=account)
@@ -58,6 +82,10 @@ class LabelQuerySet(models.QuerySet[Any]):
     def not_counted(self) -> LabelQuerySet:
         return self.exclude(current=True, counted=True)
 
+    def for_strip(self) -> LabelQuerySet:
+        """With the items, live ones, that they are of; no texts."""
+        return self.filter(item__deleted_at=None).select_related("item").defer("item__fields")
+
     def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
         return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")
 
@@ -69,6 +97,13 @@ class ResolutionQuerySet(models.QuerySet[Any]):
     def of_current_texts(self) -> ResolutionQuerySet:
         return self.current().filter(revision__number=F("item__revision_number"))
 
+    def of_project(self, project: Project) -> ResolutionQuerySet:
+        return self.filter(item__project=project)
+
+    def of_tests(self) -> ResolutionQuerySet:
+        """Not of items that people practise on or are checked with."""
+        return self.filter(item__purpose="test")
+
     def judgeable(self) -> ResolutionQuerySet:
         """Of items that evaluators can be tested with: error items and score-invariant ones."""
         items = {"item__deleted_at": None, "item__purpose": "test"}
@@ -77,6 +112,25 @@ class ResolutionQuerySet(models.QuerySet[Any]):
     def of_live_originals(self) -> ResolutionQuerySet:
         """Of the current texts of items that are neither deleted nor repeat others."""
         return self.of_current_texts().filter(item__deleted_at=None, item__duplicate_of=None)
+
+    def known(self) -> ResolutionQuerySet:
+        """Of items for practice and probes, whose right answers are known beforehand."""
+        return self.filter(source="known")
+
+    def not_known(self) -> ResolutionQuerySet:
+        return self.exclude(source="known")
+
+    def of_revision(self, revision_id: int) -> ResolutionQuerySet:
+        """Those that speak of this revision, the last one first."""
+        return self.filter(revision=revision_id).order_by("-created_at", "-pk")
+
+    def of_revisions(self, revisions: Iterable[int]) -> ResolutionQuerySet:
+        """Those that speak of these revisions, the last one last."""
+        return self.filter(revision__in=revisions).order_by("created_at", "pk")
+
+    def in_force_at(self, time: datetime) -> ResolutionQuerySet:
+        later = Q(ended_at__isnull=True) | Q(ended_at__gt=time)
+        return self.filter(later, created_at__lte=time)
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
         """Counts by the project's id; projects without any are left out."""

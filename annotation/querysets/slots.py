@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+
+from annotation.querysets.counting import counts
 
 if TYPE_CHECKING:
     from annotation.models import Item, Slot
@@ -48,9 +51,29 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def held_by(self, member_id: int) -> SlotQuerySet:
         return self.filter(state="held", member=member_id)
 
-    def free(self, now: datetime) -> SlotQuerySet:
-        """Nobody's, or held by somebody whose time is over."""
-        return self.filter(Q(state="open") | Q(state="held", held_until__lte=now))
+    def free_for(self, member_id: int, now: datetime) -> SlotQuerySet:
+        """Nobody's, or held by somebody whose time is over; none that is reserved for another."""
+        free = Q(state="open") | Q(state="held", held_until__lte=now)
+        return self.filter(free, Q(reserved_for=None) | Q(reserved_for=member_id))
+
+    def in_project(self, project_id: int) -> SlotQuerySet:
+        return self.filter(project_id=project_id)
+
+    def at_any(self, stages: Iterable[str]) -> SlotQuerySet:
+        return self.filter(stage__in=stages)
+
+    def in_use(self) -> SlotQuerySet:
+        """Open or held: a label is still to come."""
+        return self.filter(state__in=["open", "held"])
+
+    def states(self) -> models.QuerySet[Slot, str]:
+        return self.values_list("state", flat=True)
+
+    def of_member(self, member_id: int) -> SlotQuerySet:
+        return self.filter(member=member_id)
+
+    def unfilled(self) -> SlotQuerySet:
+        return self.filter(state__in=["open", "held"])
 
     def locked(self, *, passing: bool = False) -> SlotQuerySet:
         """For this transaction alone; waits for slots that others have locked, or passes them."""
@@ -58,3 +81,32 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
     def in_order(self) -> SlotQuerySet:
         return self.order_by("priority", "position", "number")
+
+    def of_item(self, item: Item) -> SlotQuerySet:
+        return self.filter(item=item)
+
+    def at_work(self) -> SlotQuerySet:
+        return self.filter(stage="work")
+
+    def at_stage(self, stage: str) -> SlotQuerySet:
+        return self.filter(stage=stage)
+
+    def that_all_get(self) -> SlotQuerySet:
+        """Not those that an item got since people disagree, or for one person."""
+        return self.filter(reason__in=["", "share"])
+
+    def kept_for(self, member_id: int) -> SlotQuerySet:
+        """Open places that only this member can have."""
+        return self.filter(reserved_for=member_id, state="open", item__deleted_at=None)
+
+    def kept_counts(self) -> dict[int, int]:
+        """How many open places are kept for whom, by the member's id."""
+        kept = self.filter(reserved_for__isnull=False, state="open", item__deleted_at=None)
+        return counts(kept, "reserved_for")
+
+    def of_others(self, member_id: int) -> SlotQuerySet:
+        return self.exclude(member=member_id).of_live_items()
+
+    def for_pile(self) -> SlotQuerySet:
+        """With their items, what is free first in front."""
+        return self.select_related("item").order_by("held_until", "pk")

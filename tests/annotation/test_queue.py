@@ -78,7 +78,7 @@ def test_the_same_person_never_fills_two_places_of_an_item() -> None:
     say(member, take(member))
     waiting = queue.next_offer(member)
     assert isinstance(waiting, Waiting)
-    assert (waiting.open, waiting.held_by_others, waiting.done) == (0, 0, 1)
+    assert (waiting.held_by_others, waiting.done) == (0, 1)
     assert counted(item) == ["valid"]
 
 
@@ -329,7 +329,7 @@ def test_a_correction_keeps_the_line_breaks_that_a_page_cannot_hand_back() -> No
     assert offer.revision.texts["perturbed"] == "A\r\nd"
 
 
-def test_a_correction_of_an_item_labelled_before_gives_back_the_one_held_since() -> None:
+def test_after_a_correction_of_an_item_labelled_before_comes_the_one_held_since() -> None:
     member = make_member(make_project())
     make_item(member.project), make_item(member.project)
     labelled = take(member)
@@ -337,7 +337,7 @@ def test_a_correction_of_an_item_labelled_before_gives_back_the_one_held_since()
     held_since = take(member)
     correct(member, labelled)
     assert take(member).item == labelled.item
-    assert Slot.objects.get(item=held_since.item).returned
+    assert Slot.objects.get(item=held_since.item).ahead
 
 
 def test_who_lost_the_place_cannot_correct() -> None:
@@ -371,8 +371,9 @@ def test_undo_brings_the_item_back_and_keeps_the_label_on_record() -> None:
     assert again.item == first
     assert (counted(first), resolution(first)) == ([], None)
     assert Label.objects.get().withdrawn_at
-    assert Slot.objects.get(item=after.item).state == "open"
+    assert Slot.objects.get(item=after.item).ahead
     say(member, again, "invalid")
+    assert take(member).item == after.item
     assert counted(first) == ["invalid"]
 
 

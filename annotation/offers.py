@@ -1,0 +1,170 @@
+"""What a member is offered, or why there is nothing; and what they did last."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from time import perf_counter
+
+from django.core.cache import cache
+
+from annotation import practising, tickets
+from annotation.models import (
+    LIKE_WORK,
+    Draft,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+
+# A count that took longer than this is remembered, for a hundred times what it took.
+DEAR = 0.02
+A_STRIP = 10
+
+
+class Refused(ValueError):
+    """A submission that cannot be taken; the message says what to do."""
+
+
+class Stale(Refused):
+    """The texts changed after the page was made; nothing was stored."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An item to work on, the revision to show, and the key that its submission must carry.
+
+    previous: what the member said of the item before: the label in force, or the one just undone.
+    blind: what they said before the diff, the claim and the rationale were shown.
+    phase: "blind" if that is still to be said, "practice" if an explanation follows, else "label".
+    """
+
+    slot: Slot
+    item: Item
+    revision: Revision
+    key: str
+    phase: str = "label"
+    previous: Label | None = None
+    blind: Label | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Nothing for this member now. `held_by_others` > 0 is not "all done".
+
+    practising: the member has to pass practice, and there is no practice item left for them.
+    """
+
+    held_by_others: int
+    next_free: datetime | None
+    done: int
+    practising: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts of items: labelled by the member, resolved, in the project, still to be resolved."""
+
+    mine: int
+    resolved: int
+    total: int
+    left: int
+
+
+def of(
+    member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
+) -> Offer:
+    """The slot's item as it is offered to the member."""
+    blind = None
+    phase = "practice" if slot.stage == Stage.PRACTICE else "label"
+    if member.project.blind_first and slot.stage in LIKE_WORK:
+        blind = _label(member, slot.item, Stage.BLIND)
+        phase = "label" if blind else "blind"
+    if slot.state == Slot.State.FILLED and previous is None:
+        previous = _label(member, slot.item, slot.stage)
+    ticket = tickets.Ticket(slot.pk, member.pk, revision.number, phase == "blind")
+    return Offer(slot, slot.item, revision, tickets.issue(ticket), phase, previous, blind)
+
+
+def waiting(member: Membership, stage: str, now: datetime) -> Waiting:
+    """Why there is nothing; only slots that the member could have are counted."""
+    held = Slot.objects.at(member.project_id, stage).of_live_items().held(now)
+    others = held.untouched_by(member.pk).order_by("held_until")
+    first = others.first()
+    return Waiting(
+        held_by_others=others.count() if first else 0,
+        next_free=first.held_until if first else None,
+        done=done(member, stage),
+        practising=stage == Stage.WORK and practising.due(member),
+    )
+
+
+def done(member: Membership, stage: str) -> int:
+    """How many labels of the member are in force at a stage, all that looks like work being one."""
+    if stage == Stage.WORK:
+        return member.labelled
+    return Label.objects.current().by_member(member.pk, stage).count()
+
+
+def progress(member: Membership) -> Progress:
+    """How far the project and the member have come, in items.
+
+    Counting a large project takes a while, so its counts may be some seconds old; the member's
+    own never are.
+    """
+    total, resolved = _counts(member.project)
+    return Progress(member.labelled, resolved, total, total - resolved)
+
+
+def recent(member: Membership, number: int = A_STRIP) -> list[Label]:
+    """The member's last labels in force, the latest first, with their items."""
+    found = [
+        label
+        for stage in LIKE_WORK
+        for label in Label.objects.current().by_member(member.pk, stage).for_strip()[:number]
+    ]
+    return sorted(found, key=lambda label: (label.created_at, label.pk), reverse=True)[:number]
+
+
+def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
+    """The member's last label in force at any of the stages."""
+    # One search a stage: each is the first row of an index, where all at once would be a sort.
+    found = [Label.objects.current().by_member(member.pk, stage).first() for stage in stages]
+    return max(
+        (label for label in found if label),
+        key=lambda label: (label.created_at, label.pk),
+        default=None,
+    )
+
+
+def knows(member: Membership, item: Item) -> bool:
+    """Whether the member was ever shown the item: labelled, held, skipped or drafted it."""
+    return (
+        Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item).exists()
+        or Label.objects.filter(member=member, item=item).exists()
+        or Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item).exists()
+        or Draft.objects.of(member.pk).filter(item=item).exists()
+    )
+
+
+def _label(member: Membership, item: Item, stage: str) -> Label | None:
+    return Label.objects.current().filter(member=member, item=item, stage=stage).first()
+
+
+def _counts(project: Project) -> tuple[int, int]:
+    """How many items the project has and how many are resolved, repeats left out."""
+    name = f"progress-{project.pk}-{project.created_at.timestamp()}"
+    known: tuple[int, int] | None = cache.get(name)
+    if known:
+        return known
+    begun = perf_counter()
+    total = Item.objects.in_project(project).originals().count()
+    resolved = Resolution.objects.of_live_originals().filter(item__project=project).count()
+    took = perf_counter() - begun
+    if took > DEAR:
+        cache.set(name, (total, resolved), timeout=100 * took)
+    return total, resolved

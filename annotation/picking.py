@@ -1,0 +1,327 @@
+"""The queue's hot path in SQL: whose turn it is, which slot is next, and all that an offer shows.
+
+Building these queries by hand on each call costs more than the database needs to answer them, so
+they stand here as text. Conditions of partial indexes are literal: a plan made for a placeholder
+would not use them. Both databases read the same statements; SQLite has no row locks and needs
+none, since its write transactions come one after the other (`writing.transact`).
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+
+from annotation.models import Item, Membership, Revision, Slot, Stage
+
+_SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
+         "member_id", "returned", "ahead", "reserved_for_id", "reason")  # fmt: skip
+_ITEM = ("id", "project_id", "key", "position", "category", "ability", "source_ability", "cluster",
+         "origin", "purpose", "fields", "flags", "revision_number", "first_reply_at",
+         "deleted_at")  # fmt: skip
+_REVISION = ("id", "item_id", "number", "texts", "digest")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A member whose row is locked, and how far they have come through a stage."""
+
+    priority: int
+    position: int
+    nothing_until: datetime | None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A slot that the member holds; `ahead` if it is the one after the current."""
+
+    slot_id: int
+    stage: str
+    ahead: bool
+
+
+@dataclass(frozen=True)
+class Before:
+    """Ids of the label that the same page sent, of the member's label in force, and of the
+    guidelines as they are; and whether the member saw what others said of the item."""
+
+    sent: int | None
+    label: int | None
+    guidelines: int | None
+    informed: bool
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A free slot; `fresh` if nobody had it before, so that the cursor moves on to it."""
+
+    slot_id: int
+    fresh: bool
+
+
+def lock(member: Membership) -> None:
+    """The member's presses are served one after the other, each with a snapshot of its own.
+
+    A statement of its own: in one with the pick the snapshot would be older than the lock.
+    """
+    if connection.features.has_select_for_update:
+        _rows("SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE", [member.pk])
+
+
+def held(member: Membership, stages: Iterable[str]) -> list[Held]:
+    """What the member holds at the stages, also if its time is over and nobody took it."""
+    names = ", ".join(f"'{Stage(stage).value}'" for stage in stages)
+    found = _rows(
+        f"""
+        SELECT s.id, s.stage, s.ahead FROM annotation_slot s
+        JOIN annotation_item i ON i.id = s.item_id
+        WHERE s.member_id = %s AND s.state = 'held' AND s.stage IN ({names})
+          AND i.deleted_at IS NULL
+        ORDER BY s.ahead, s.held_until, s.id {_locked(passing=False)}
+        """,
+        [member.pk],
+    )
+    return [Held(slot_id, stage, bool(ahead)) for slot_id, stage, ahead in found]
+
+
+def pick(member: Membership, stage: str, turn: Turn, now: datetime) -> Picked | None:
+    """The next slot that is free for the member, locked; passes over those that are locked.
+
+    First what is reserved for them, then what came back or is urgent, then what others let
+    expire, then the first fresh one after the cursor: four probes of four partial indexes, of
+    which a database reads as many as it needs.
+    """
+    words = {"member": member.pk, "project": member.project_id, "now": _moment(now)}
+    words |= {"priority": turn.priority, "position": turn.position}
+    searches = {
+        "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
+        "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
+        "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
+        " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
+        "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} "
+        "AND (s.priority, s.position) > (%(priority)s, %(position)s)",
+    }
+    return _first(stage, searches, words)
+
+
+def pick_behind(member: Membership, stage: str) -> Picked | None:
+    """A fresh slot anywhere: one that was locked when the cursor passed it by."""
+    words = {"member": member.pk, "project": member.project_id}
+    return _first(stage, {"fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH}"}, words)
+
+
+def turn_of(member: Membership, stage: str) -> Turn:
+    """The member's cursor at a stage; a new one stands before everything."""
+    found = _rows(
+        "SELECT priority, position, nothing_until FROM annotation_cursor"
+        " WHERE member_id = %s AND stage = %s",
+        [member.pk, stage],
+    )
+    if not found:
+        return Turn(-32768, -1, None)
+    priority, position, until = found[0]
+    return Turn(priority, position, _time(until))
+
+
+def hold(slot_id: int, member: Membership, until: datetime, *, ahead: bool) -> None:
+    """Give the slot, which is locked, to the member until a time."""
+    _change(
+        "UPDATE annotation_slot SET state = 'held', member_id = %s, held_until = %s, ahead = %s"
+        " WHERE id = %s",
+        [member.pk, _moment(until), ahead, slot_id],
+    )
+
+
+def fill(slot_id: int, member: Membership) -> bool:
+    """Fill the slot if it is the member's, held or filled before; False if it went to another."""
+    return bool(
+        _change(
+            "UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s"
+            " WHERE id = %s AND member_id = %s",
+            [False, slot_id, member.pk],
+        )
+    )
+
+
+def lock_item(slot_id: int) -> None:
+    """Let whoever labels or corrects the item of the slot take turns."""
+    if connection.features.has_select_for_update:
+        _rows(
+            "SELECT i.id FROM annotation_slot s JOIN annotation_item i ON i.id = s.item_id"
+            " WHERE s.id = %s FOR NO KEY UPDATE OF i",
+            [slot_id],
+        )
+
+
+def before(member: Membership, item: Item, stage: str, submission: str) -> Before:
+    """What was said before of the item, which is locked."""
+    words = {"member": member.pk, "item": item.pk, "stage": stage}
+    words |= {"submission": submission, "project": item.project_id}
+    [(sent, label, guidelines, informed)] = _rows(
+        """
+        SELECT
+          (SELECT id FROM annotation_label WHERE submission = %(submission)s),
+          (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = %(item)s
+             AND stage = %(stage)s AND current),
+          (SELECT id FROM annotation_guidelinesversion WHERE project_id = %(project)s
+             ORDER BY number DESC LIMIT 1),
+          EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s
+             AND item_id = %(item)s AND kind = 'seen' AND ended_at IS NULL)
+        """,
+        words,
+    )
+    return Before(sent, label, guidelines, bool(informed))
+
+
+def count_label(member: Membership, change: int) -> None:
+    """Keep `Membership.labelled`, in the transaction that holds the member's row anyway."""
+    _change(
+        "UPDATE annotation_membership SET labelled = labelled + %s WHERE id = %s",
+        [change, member.pk],
+    )
+    member.labelled += change
+
+
+def move_cursor(member: Membership, slot_id: int) -> None:
+    """Let the member's next search begin after this slot."""
+    _change(
+        """
+        INSERT INTO annotation_cursor (member_id, stage, priority, position)
+        SELECT %s, stage, priority, position FROM annotation_slot WHERE id = %s
+        ON CONFLICT (member_id, stage)
+        DO UPDATE SET priority = excluded.priority, position = excluded.position
+        """,
+        [member.pk, slot_id],
+    )
+
+
+def found_nothing(member: Membership, stage: str, until: datetime) -> None:
+    """Remember that a search of everything found nothing, so that it is not made on each ask."""
+    _change(
+        """
+        INSERT INTO annotation_cursor (member_id, stage, priority, position, nothing_until)
+        VALUES (%s, %s, -32768, -1, %s)
+        ON CONFLICT (member_id, stage) DO UPDATE SET nothing_until = excluded.nothing_until
+        """,
+        [member.pk, stage, _moment(until)],
+    )
+
+
+def shown(slot_id: int) -> tuple[Slot, Revision]:
+    """The slot with its item, and the item's current revision."""
+    [row] = _rows(
+        f"""
+        SELECT {_columns("s", _SLOT)}, {_columns("i", _ITEM)}, {_columns("r", _REVISION)}
+        FROM annotation_slot s
+        JOIN annotation_item i ON i.id = s.item_id
+        JOIN annotation_revision r ON r.item_id = i.id AND r.number = i.revision_number
+        WHERE s.id = %s
+        """,
+        [slot_id],
+    )
+    of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
+    slot = Slot.from_db("default", _SLOT, row[:of_item])
+    item = Item.from_db("default", _ITEM, _read(_ITEM, row[of_item:of_revision]))
+    revision = Revision.from_db("default", _REVISION, _read(_REVISION, row[of_revision:]))
+    slot.item = revision.item = item
+    return slot, revision
+
+
+_SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
+_RETURNED = "s.returned"
+_FRESH = "NOT s.returned"
+# Stages whose labellers must not have touched the item at these others either.
+_APART = {
+    Stage.WORK: ("work",),
+    Stage.VERIFY: ("verify", "work"),
+    Stage.ADJUDICATE: ("adjudicate",),
+    Stage.BASELINE: ("baseline", "work", "verify", "adjudicate", "probe", "practice", "blind"),
+}
+
+
+def _first(stage: str, searches: dict[str, str], words: dict[str, Any]) -> Picked | None:
+    """The first row of the first search that has any; the later ones are then not read."""
+    tables = ", ".join(
+        f"{name} AS ({_search(stage, condition)})" for name, condition in searches.items()
+    )
+    rows = " UNION ALL ".join(f"SELECT id, '{name}' FROM {name}" for name in searches)
+    found = _rows(f"WITH {tables} SELECT * FROM ({rows}) AS found LIMIT 1", words)
+    return Picked(found[0][0], found[0][1] == "fresh") if found else None
+
+
+def _search(stage: str, condition: str) -> str:
+    names = ", ".join(f"'{name}'" for name in _APART[Stage(stage)])
+    apart = "" if stage == Stage.WORK else _NOT_SEEN.format(names=names)
+    return f"""
+        SELECT s.id FROM annotation_slot s
+        JOIN annotation_item i ON i.id = s.item_id
+        WHERE {condition} AND s.stage = '{Stage(stage).value}' AND i.deleted_at IS NULL
+          AND NOT EXISTS (
+            SELECT 1 FROM annotation_slot mine
+            WHERE mine.member_id = %(member)s AND mine.item_id = s.item_id
+              AND mine.stage IN ({names}))
+          AND NOT EXISTS (
+            SELECT 1 FROM annotation_mark skipped
+            WHERE skipped.member_id = %(member)s AND skipped.item_id = s.item_id
+              AND skipped.kind = 'skip' AND skipped.ended_at IS NULL)
+          {apart}
+        ORDER BY s.priority, s.position, s.number LIMIT 1 {_locked(passing=True)}"""
+
+
+# A label without a slot (an extra one), or a look at the labels of others, counts as well.
+_NOT_SEEN = """AND NOT EXISTS (
+            SELECT 1 FROM annotation_label own
+            WHERE own.member_id = %(member)s AND own.item_id = s.item_id
+              AND own.current AND own.stage IN ({names}))"""
+
+
+def _locked(*, passing: bool) -> str:
+    if not connection.features.has_select_for_update:
+        return ""
+    return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")
+
+
+def _columns(table: str, names: tuple[str, ...]) -> str:
+    return ", ".join(f"{table}.{name}" for name in names)
+
+
+def _read(names: tuple[str, ...], values: tuple[Any, ...]) -> list[Any]:
+    """The values with their JSON read, as it comes from both databases."""
+    return [
+        _READ[name](value) if name in _READ else value
+        for name, value in zip(names, values, strict=True)
+    ]
+
+
+def _time(value: Any) -> datetime | None:
+    """A time as the database gives it to a statement of which it knows no model."""
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+    return value
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "fields": json.loads,
+    "flags": json.loads,
+    "texts": json.loads,
+    "first_reply_at": _time,
+    "deleted_at": _time,
+}
+
+
+def _rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, words)
+        return cursor.fetchall()
+
+
+def _change(statement: str, words: Any) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, words)
+        return cursor.rowcount
+
+
+def _moment(time: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(time)

@@ -1,0 +1,82 @@
+"""How labels of one field become what the project holds true of it; pure.
+
+Each rule takes the values in the order in which they were given, and the number of places for
+labels, and returns a value, or None while nothing follows from them yet.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+Rule = Callable[[Sequence[Any], int], Any]
+
+
+def first(values: Sequence[Any], places: int) -> Any:
+    """The first label, whatever others say."""
+    return values[0] if values else None
+
+
+def majority(values: Sequence[Any], places: int) -> Any:
+    """The value of more than half of all places, so that no later label can change it.
+
+    Of fields that take several values at once, those that more than half of all places name, once
+    every place is filled.
+    """
+    if values and isinstance(values[0], list):
+        return _of_lists(values, places)
+    for value, count in Counter(values).items():
+        if 2 * count > places:
+            return value
+    return None
+
+
+def unanimous(values: Sequence[Any], places: int) -> Any:
+    """The value that all places agree on."""
+    agreed = len(values) >= places and all(value == values[0] for value in values)
+    return values[0] if values and agreed else None
+
+
+def adjudicated(values: Sequence[Any], places: int) -> Any:
+    """Nothing: a person decides every item."""
+    return None
+
+
+def middle(values: Sequence[Any], places: int) -> Any:
+    """The median once all places are filled; between two middle values their mean."""
+    if not values or len(values) < places:
+        return None
+    found = median(values)
+    return int(found) if found == int(found) else found
+
+
+def three(values: Sequence[Any], places: int) -> Any:
+    """Study 003's: the value of more than half; of three different ones the middle one (2 of 3)."""
+    decided = majority(values, places)
+    return middle(values, places) if decided is None else decided
+
+
+RULES: dict[str, Rule] = {
+    "first": first,
+    "majority": majority,
+    "unanimous": unanimous,
+    "adjudicated": adjudicated,
+    "median": middle,
+    "three": three,
+}
+
+TITLES = {
+    "first": "the first label",
+    "majority": "what more than half of all say",
+    "unanimous": "only what all say alike",
+    "adjudicated": "an adjudicator decides every item",
+    "median": "the middle value",
+    "three": "the value of more than half, else the middle one (study 003)",
+}
+
+
+def _of_lists(values: Sequence[list[Any]], places: int) -> list[Any] | None:
+    if len(values) < places:
+        return None
+    counts = Counter(one for value in values for one in value)
+    return [one for one, count in counts.items() if 2 * count > places]

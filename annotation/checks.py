@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from annotation import tasktypes, taxonomy
+from annotation import fitting, tasktypes, taxonomy
+from annotation.declaring import words
 
 
 @register
@@ -33,13 +34,6 @@ def check_task_types(**kwargs: Any) -> list[CheckMessage]:
 
 def problems(task: tasktypes.TaskType) -> list[str]:
     """What in a task type does not fit together, in words."""
-    found = []
-    required = {text.name for text in task.texts if text.required}
-    compared = set(task.diff or ())
-    if missing := compared - required:
-        found.append(f"{task.slug}: compares {', '.join(sorted(missing))}, not a required text.")
-    if task.correctable and task.correctable not in required:
-        found.append(f"{task.slug}: corrects {task.correctable!r}, which is no required text.")
-    if not task.fields:
-        found.append(f"{task.slug}: asks nothing; it needs a field that decides.")
-    return found
+    return [
+        f"{task.slug}: {words(problem.place)}: {problem.text}" for problem in fitting.problems(task)
+    ]

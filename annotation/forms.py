@@ -31,9 +31,9 @@ class LabelForm(ShownForm):
 
     def __init__(self, data: Any, task: TaskType) -> None:
         super().__init__(data)
-        self.answers: dict[str, object] = {
-            field.name: data[field.name] for field in task.fields if field.name in data
-        }
+        every = task.fields + (task.blind.fields if task.blind else ())
+        found = ((field.name, field.from_post(data)) for field in every)
+        self.answers = {name: answer for name, answer in found if answer is not None}
 
     def said(self) -> dict[str, Any]:
         """The arguments by which the queue knows what the person said."""

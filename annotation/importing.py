@@ -58,15 +58,19 @@ class _Known:
 
 def task_type_version(slug: str) -> TaskTypeVersion:
     """The stored version of a task type file as it is now. An unknown slug is a KeyError."""
-    definition = tasktypes.definitions()[slug]
-    digest = tasktypes.digest(definition)
+    return store_task_type(tasktypes.definitions()[slug], tasktypes.sources()[slug])
+
+
+def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
+    """The stored version of a definition, made if it is new; `source` is its TOML."""
+    slug, digest = definition["slug"], tasktypes.digest(definition)
     with writing.transact():
         known = TaskTypeVersion.objects.filter(slug=slug)
         version = known.filter(digest=digest).first()
         if version is None:
             number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
             version = TaskTypeVersion.objects.create(
-                slug=slug, number=number, digest=digest, definition=definition
+                slug=slug, number=number, digest=digest, definition=definition, source=source
             )
     return version
 

@@ -4,28 +4,50 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from annotation import fields
-from annotation.fields import Choice
+from annotation import declared, fields
+from annotation.declaring import DeclarationError, Place, Table
+from annotation.fields import Field, Option
 
 FOLDER = Path(__file__).parent / "task_types"
+SWITCHES = declared.SWITCHES
+CHOICE_LENGTH = 40
+RATERS = 20
 
 
 class TaskTypeError(ValueError):
-    """A task type file that cannot be used; the message names the file and the place."""
+    """A task type that cannot be used; the message names it, the place and what to do."""
+
+    def __init__(self, message: str, place: Place = ()) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text that an item of this type holds."""
+    """A text that an item of this type holds; with `many` a list of them, each as good.
+
+    `place` is where it stands on the screen: "main", or "side" by the question.
+    """
 
     name: str
     title: str
     required: bool
+    many: bool = False
+    place: str = "main"
+
+
+@dataclass(frozen=True)
+class Blind:
+    """What is asked first where a project shows items blind: with these texts and no diff."""
+
+    shows: tuple[str, ...]
+    question: str
+    fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True)
@@ -33,7 +55,9 @@ class TaskType:
     """What an item of this type holds and what people are asked about it.
 
     `diff` names the two texts that are compared, `correctable` the text that annotators may
-    mend. The answer to the first field is the label's choice and can become the resolution.
+    mend. The answer to the deciding field is the label's choice and can become the resolution.
+    With `categories` each item has one of the taxonomy; with `quick` one key is a whole label;
+    `raters` is how many people should label an item.
     """
 
     slug: str
@@ -42,52 +66,129 @@ class TaskType:
     texts: tuple[Text, ...]
     diff: tuple[str, str] | None
     correctable: str
-    fields: tuple[Choice, ...]
+    fields: tuple[Field, ...]
+    blind: Blind | None = None
+    categories: bool = True
+    quick: bool = False
+    raters: int = 1
+    decides: str = ""
 
     @property
-    def deciding(self) -> Choice:
-        return self.fields[0]
+    def deciding(self) -> Field:
+        return next((f for f in self.fields if f.name == self.decides), self.fields[0])
 
-    def clean(self, answers: Mapping[str, object]) -> dict[str, Any]:
+    @property
+    def resolved(self) -> tuple[Field, ...]:
+        """The fields whose labels become a resolution; the deciding one always does."""
+        return tuple(f for f in self.fields if f.rule or f is self.deciding)
+
+    def field(self, name: str) -> Field | None:
+        """The field of this name, also among the blind ones; None if there is none."""
+        every = self.fields + (self.blind.fields if self.blind else ())
+        return next((field for field in every if field.name == name), None)
+
+    def at(self, stage: str) -> tuple[Field, ...]:
+        """The fields that are asked at a stage."""
+        return self.blind.fields if stage == "blind" and self.blind else self.fields
+
+    def asked(self, enabled: set[str]) -> "TaskType":
+        """The same without the fields that wait for a switch which is not on."""
+        asked = tuple(f for f in self.fields if not f.option or f.option in enabled)
+        return replace(self, fields=asked)
+
+    def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
         """The answers, checked by their fields. Raises `fields.FieldError`."""
-        unknown = set(answers) - {field.name for field in self.fields}
-        if unknown:
-            raise fields.FieldError(f"This task does not ask for {', '.join(sorted(unknown))}.")
-        return {field.name: field.clean(answers.get(field.name)) for field in self.fields}
+        return fields.clean(self.at(stage), answers)
+
+    def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:
+        """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.
+
+        Numbers of a scale are joined by "/", with "-" for one that is missing.
+        """
+        asked = self.at(stage)
+        deciding = asked[0] if stage == "blind" else self.deciding
+        if deciding.kind == "points":
+            return str(self.totals(answers).get("total", ""))
+        if deciding.kind == "scale":
+            numbers = [str(answers.get(f.name, "-")) for f in asked if f.kind == "scale"]
+            return "/".join(numbers)[:CHOICE_LENGTH]
+        if deciding.name not in answers:
+            return ""
+        return "/".join(sorted(deciding.said(answers[deciding.name])))[:CHOICE_LENGTH]
+
+    def title_of(self, choice: str) -> str:
+        """A label's choice in the words that people saw; numbers stay numbers."""
+        found = [o.title for o in self.deciding.options if str(o.value) == choice]
+        is_word = self.deciding.kind in {"choice", "yesno"}
+        return found[0] if found and is_word else choice
+
+    def chosen(self, answers: Mapping[str, Any]) -> list[Option]:
+        """The options that cleaned answers pick, in the order of the fields."""
+        said = [field for field in self.fields if field.name in answers]
+        return [option for field in said for option in field.chosen(answers[field.name])]
+
+    def route_of(self, answers: Mapping[str, Any]) -> str:
+        """Where an item goes that gets these answers: expert, gold-error, exclude or ""."""
+        return next((option.route for option in self.chosen(answers) if option.route), "")
+
+    def drops(self, answers: Mapping[str, Any]) -> bool:
+        """Whether an answer takes the item out of the final set."""
+        return any(option.drops for option in self.chosen(answers))
+
+    def totals(self, answers: Mapping[str, Any]) -> dict[str, int | float]:
+        """The sum of the points as "total"; nothing if there are none or one is missing."""
+        names = [field.name for field in self.fields if field.kind == "points"]
+        if not names or any(name not in answers for name in names):
+            return {}
+        return {"total": sum(answers[name] for name in names)}
 
 
 def from_definition(definition: Mapping[str, Any]) -> TaskType:
-    """The task type that a parsed file, or a stored version of one, declares."""
+    """The task type that a parsed file, or a stored version of one, declares.
+
+    Raises `TaskTypeError`. Whether its parts fit together is for `checks.problems` to say.
+    """
     try:
-        texts = tuple(Text(t["name"], t["title"], t["required"]) for t in definition["texts"])
-        asked = tuple(fields.KINDS[f["kind"]].from_definition(f) for f in definition["fields"])
-        diff = definition.get("diff")
-        return TaskType(
-            slug=definition["slug"],
-            title=definition["title"],
-            question=definition["question"],
-            texts=texts,
-            diff=(diff["from"], diff["to"]) if diff else None,
-            correctable=definition.get("correctable", ""),
-            fields=asked,
-        )
-    except KeyError as error:
+        return _read(Table(definition))
+    except DeclarationError as error:
         slug = definition.get("slug", "?")
-        raise TaskTypeError(
-            f"Task type {slug!r}: {error.args[0]!r} is missing or unknown."
-        ) from error
+        raise TaskTypeError(f"Task type {slug!r}: {error}", error.place) from error
+
+
+def of_version(version: Any) -> TaskType:
+    """The task type of a stored version, read once for each."""
+    known = _READ.get(version.digest)
+    if known is None or known[0] != version.definition:
+        known = _READ[version.digest] = (version.definition, from_definition(version.definition))
+    return known[1]
+
+
+def of_project(project: Any) -> TaskType:
+    """What a project asks now: its task type without the fields that it has not switched on."""
+    enabled = {switch for switch in SWITCHES if getattr(project, switch)}
+    return of_version(project.task_type).asked(enabled)
+
+
+# By digest: a label costs a few milliseconds, of which reading a definition would be a tenth.
+_READ: dict[str, tuple[dict[str, Any], TaskType]] = {}
+
+
+@cache
+def sources() -> dict[str, str]:
+    """Every file's text by its name without the suffix."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.toml"))}
 
 
 @cache
 def definitions() -> dict[str, dict[str, Any]]:
     """Every file's content by slug; a file whose name is not its slug is refused."""
     found = {}
-    for path in sorted(FOLDER.glob("*.toml")):
-        definition = tomllib.loads(path.read_text(encoding="utf-8"))
-        if definition.get("slug") != path.stem:
-            raise TaskTypeError(f"{path.name}: slug must be {path.stem!r}, the name of the file.")
+    for stem, source in sources().items():
+        definition = tomllib.loads(source)
+        if definition.get("slug") != stem:
+            raise TaskTypeError(f"{stem}.toml: slug must be {stem!r}, the name of the file.")
         from_definition(definition)
-        found[path.stem] = definition
+        found[stem] = definition
     return found
 
 
@@ -95,3 +196,56 @@ def digest(definition: Mapping[str, Any]) -> str:
     """SHA-256 of a definition; the order of its keys does not matter."""
     canonical = json.dumps(definition, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _read(table: Table) -> TaskType:
+    asked = tuple(declared.field(entry) for entry in table.tables("fields"))
+    # Versions stored before there were other fields had one choice, and one key was a label.
+    was_quick = len(asked) == 1 and asked[0].kind == "choice"
+    read = TaskType(
+        slug=table.text("slug"),
+        title=table.text("title"),
+        question=table.text("question"),
+        texts=tuple(_text(entry) for entry in table.tables("texts")),
+        diff=_diff(table),
+        correctable=table.text("correctable", ""),
+        fields=asked,
+        blind=_blind(table),
+        categories=table.flag("categories", True),
+        quick=table.flag("quick", was_quick),
+        raters=table.whole("raters", 1, 1, RATERS),
+        decides=table.text("decides", ""),
+    )
+    table.close()
+    return read
+
+
+def _text(table: Table) -> Text:
+    text = Text(
+        name=table.text("name"),
+        title=table.text("title"),
+        required=table.flag("required", True),
+        many=table.flag("many", False),
+        place=declared.one_of(table, "place", "main", ("main", "side")),
+    )
+    table.close()
+    return text
+
+
+def _diff(table: Table) -> tuple[str, str] | None:
+    diff = table.table("diff")
+    if diff is None:
+        return None
+    pair = diff.text("from"), diff.text("to")
+    diff.close()
+    return pair
+
+
+def _blind(table: Table) -> Blind | None:
+    blind = table.table("blind")
+    if blind is None:
+        return None
+    asked = tuple(declared.field(entry) for entry in blind.tables("fields"))
+    read = Blind(blind.texts("shows"), blind.text("question"), asked)
+    blind.close()
+    return read

@@ -22,7 +22,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     """Items without their texts, filtered, fifty a page."""
     member = access.member_for(request, slug, right="items")
     task = tasktypes.from_definition(member.project.task_type.definition)
-    choices = [(option.value, option.title) for option in task.deciding.options]
+    choices = [(str(option.value), option.title) for option in task.deciding.options]
     found = ItemPageFilter(
         request.GET, Item.objects.in_project(member.project).for_list(), choices=choices
     )

@@ -1,0 +1,113 @@
+"""A table of a task type file, read key by key, so that what is wrong in it has a place."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Place = tuple[str | int, ...]
+
+
+class DeclarationError(ValueError):
+    """A declaration that cannot be used.
+
+    The message says where and what to do. `place` is the way to it in the file: names of tables
+    and keys, and the number of an entry (from 0) in a list of tables.
+    """
+
+    def __init__(self, place: Place, problem: str) -> None:
+        self.place = place
+        self.problem = problem
+        where = words(place)
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class Table:
+    """One table of a file. Each key is asked for by its kind; `close` refuses those that were not.
+
+    Every method raises `DeclarationError` for a value of another kind, and for a missing one
+    unless there is a default.
+    """
+
+    def __init__(self, values: object, place: Place = ()) -> None:
+        self.place = place
+        if not isinstance(values, Mapping):
+            raise DeclarationError(place, f"is {values!r}; write a table.")
+        self._values = values
+        self._asked: list[str] = []
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self._get(name, default)
+        if not isinstance(value, str):
+            raise self.wrong(name, f"is {value!r}; write text in quotes.")
+        if default is None and not value.strip():
+            raise self.wrong(name, "is empty; fill it in.")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._get(name, default)
+        if not isinstance(value, bool):
+            raise self.wrong(name, f"is {value!r}; write true or false.")
+        return value
+
+    def whole(self, name: str, default: int, low: int, high: int) -> int:
+        value = self._get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.wrong(name, f"is {value!r}; write a whole number from {low} to {high}.")
+        return value
+
+    def number(self, name: str) -> int | float:
+        value = self._get(name, None)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.wrong(name, f"is {value!r}; write a number without quotes.")
+        return value
+
+    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        value = self._get(name, default)
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise self.wrong(name, f'is {value!r}; write a list: ["…", "…"].')
+        if not all(isinstance(one, str) and one.strip() for one in value):
+            raise self.wrong(name, "holds something else than text; put each entry in quotes.")
+        return tuple(value)
+
+    def table(self, name: str) -> "Table | None":
+        self._asked.append(name)
+        return Table(self._values[name], (*self.place, name)) if self.has(name) else None
+
+    def tables(self, name: str) -> "tuple[Table, ...]":
+        """The entries of a list of tables; none if it is missing."""
+        value = self._get(name, ())
+        if not isinstance(value, list | tuple):
+            raise self.wrong(name, f"is no list of tables; write [[{name}]] entries.")
+        return tuple(
+            Table(entry, (*self.place, name, number)) for number, entry in enumerate(value)
+        )
+
+    def close(self) -> None:
+        """Refuse keys that nobody asked for: most are misspelt."""
+        if unknown := [name for name in self._values if name not in self._asked]:
+            known = ", ".join(self._asked)
+            raise self.wrong(unknown[0], f"is not known here; use {known}.")
+
+    def wrong(self, name: str, problem: str) -> DeclarationError:
+        return DeclarationError((*self.place, name), problem)
+
+    def _get(self, name: str, default: Any) -> Any:
+        self._asked.append(name)
+        if name in self._values:
+            return self._values[name]
+        if default is None:
+            raise self.wrong(name, "is missing; add it.")
+        return default
+
+
+def words(place: Place) -> str:
+    """A place as people say it: ("fields", 1, "choices", 0, "key") is "field 2, choice 1, key"."""
+    said: list[str] = []
+    for step in place:
+        if isinstance(step, int):
+            said[-1] = f"{said[-1].removesuffix('s')} {step + 1}"
+        else:
+            said.append(step)
+    return ", ".join(said)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from annotation import importing
+from annotation import importing, known
 from annotation.models import (
     Account,
     GuidelinesVersion,
@@ -124,6 +124,21 @@ def make_slot(item: Item, **values: Any) -> Slot:
 def make_resolution(item: Item, value: str = "valid", **values: Any) -> Resolution:
     values = {"rule": "accepted at import", "source": "imported", **values}
     return Resolution.objects.create(item=item, revision=item.revision(), value=value, **values)
+
+
+def make_known(
+    project: Project,
+    key: str = "",
+    *,
+    purpose: str = "practice",
+    right: str = "valid",
+    **values: Any,
+) -> Item:
+    """An item whose right answer is known, with an explanation."""
+    item = make_item(project, key, slots=0, **values)
+    known.set_answer(project, item, purpose, {"choice": right}, f"It is {right}.", None)
+    item.refresh_from_db()
+    return item
 
 
 def make_guidelines(project: Project, text: str = "Read both answers.") -> GuidelinesVersion:

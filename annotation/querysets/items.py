@@ -138,3 +138,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def by_category(self) -> models.QuerySet[Any, dict[str, Any]]:
         return self.values("ability", "category").annotate(items=Count("pk")).order_by()
+
+    def of_cluster(self, item: Item) -> ItemQuerySet:
+        """The other items of the same source question."""
+        return self.filter(cluster=item.cluster).exclude(pk=item.pk).order_by("position")

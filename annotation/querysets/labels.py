@@ -61,6 +61,9 @@ class LabelQuerySet(models.QuerySet[Any]):
             found = found.filter(item__category=category)
         return found.select_related("item").defer("item__fields").order_by("-created_at", "-pk")
 
+    def for_items(self, items: Iterable[Item]) -> LabelQuerySet:
+        return self.filter(item__in=list(items)).select_related("revision")
+
     def of_others_than(self, member_id: int | None) -> LabelQuerySet:
         return self.exclude(member_id=member_id)
 

@@ -1,0 +1,141 @@
+"""What annotators are told: versions, of which labels name the one they were made under."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation import diffing, writing
+from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
+
+# What an item has of itself, beside the fields that its import gave it.
+OF_ITEM = ("category", "ability", "source_ability", "origin")
+LONGEST = 200_000
+
+
+class Refused(ValueError):
+    """Guidelines that cannot be published; the message says why."""
+
+
+@dataclass(frozen=True)
+class ForItem:
+    """What is told of one item: the text for every item, and that for its kind, if there is one."""
+
+    version: GuidelinesVersion
+    text: str
+    kind: str
+    variant: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A part of the guidelines that differs between two versions; `kind` is empty for the text
+    that holds of every item."""
+
+    kind: str
+    difference: diffing.Difference
+
+
+def current(project: Project) -> GuidelinesVersion | None:
+    """The last version, or None as long as there is none."""
+    return project.guidelines.last()
+
+
+def for_item(version: GuidelinesVersion, project: Project, item: Item) -> ForItem:
+    """What a version tells of an item, by the project's field for guidelines."""
+    kind = _kind(project, item)
+    return ForItem(version, version.text, kind, version.variants.get(kind, ""))
+
+
+def publish(
+    project: Project,
+    text: str,
+    variants: Mapping[str, str],
+    note: str,
+    author: Membership | None,
+    *,
+    now: datetime | None = None,
+) -> GuidelinesVersion:
+    """The next version, announced to all who label; what stands already stays the version it is.
+
+    Variants without a text are left out. Raises `Refused` for guidelines that say nothing.
+    """
+    text = _tidy(text)
+    variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
+    if not text.strip() and not variants:
+        raise Refused("Guidelines without a word help nobody. Write some, then publish.")
+    if max(map(len, [text, *variants.values()])) > LONGEST:
+        raise Refused(f"A text of the guidelines can have {LONGEST:,} characters at most.")
+    with writing.transact():
+        # Two leads who publish at once take turns, and each gets a number of their own.
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+        last = current(project)
+        if last and (last.text, last.variants) == (text, variants):
+            return last
+        version = GuidelinesVersion.objects.create(
+            project=project,
+            number=last.number + 1 if last else 1,
+            text=text,
+            variants=variants,
+            note=note.strip(),
+            author=author,
+            created_at=now or timezone.now(),
+        )
+        _record(version, author)
+    return version
+
+
+def unseen(member: Membership) -> GuidelinesVersion | None:
+    """The version that the member has still to acknowledge; None for who does not label."""
+    if not member.can_label:
+        return None
+    version = current(member.project)
+    return version if version and version.number > member.guidelines_seen else None
+
+
+def acknowledge(member: Membership, number: int) -> None:
+    """Keep that the member has read the guidelines up to this number; never turns back."""
+    there = member.project.guidelines.filter(number=number).exists()
+    if there and number > member.guidelines_seen:
+        member.guidelines_seen = number
+        member.save(update_fields=["guidelines_seen"])
+
+
+def changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[Change]:
+    """What differs between two versions, the text for every item first, then kind by kind."""
+    before, after = ({"": one.text} | one.variants for one in (older, newer))
+    kinds = sorted(set(before) | set(after))
+    pairs = [(kind, before.get(kind, ""), after.get(kind, "")) for kind in kinds]
+    return [Change(kind, diffing.compare(old, new)) for kind, old, new in pairs if old != new]
+
+
+def kinds(project: Project) -> list[str]:
+    """The values of the project's field for guidelines that its items have, sorted."""
+    if not project.guidelines_field:
+        return []
+    return Item.objects.in_project(project).values_of(project.guidelines_field)
+
+
+def _kind(project: Project, item: Item) -> str:
+    name = project.guidelines_field
+    if not name:
+        return ""
+    value = getattr(item, name) if name in OF_ITEM else item.fields.get(name, "")
+    return str(value)
+
+
+def _tidy(text: str) -> str:
+    # A browser sends every line break as CR LF, and a diff would take every line for changed.
+    return text.replace("\r\n", "\n").strip("\n")
+
+
+def _record(version: GuidelinesVersion, author: Membership | None) -> None:
+    Event.record(
+        "guidelines",
+        version.project.slug,
+        project_id=version.project_id,
+        member_id=author.pk if author else None,
+        number=version.number,
+        note=version.note,
+    )

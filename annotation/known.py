@@ -1,0 +1,197 @@
+"""Items whose right answers are known beforehand: for practice, and for silent checks.
+
+Such an item asks nobody for work and belongs to no run. What is right of it is a resolution of
+source `known`: `values` holds the right answer of every field that is compared, `comment` why.
+An item that people have labelled can become one only once it is resolved, so that no place is
+closed under somebody's hands; its labels stay, and releasing the item makes them count again.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation import answers, places, resolving, tasktypes, writing
+from annotation.answers import PRACTICE, PURPOSES
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+
+TEST = "test"
+
+
+class Refused(ValueError):
+    """What cannot be done with an item; the message says what to do instead."""
+
+
+def set_answer(
+    project: Project,
+    item: Item,
+    purpose: str,
+    right: Mapping[str, object],
+    explanation: str,
+    member: Membership | None,
+    *,
+    now: datetime | None = None,
+) -> Resolution:
+    """Make the item one of practice or a probe, or say anew what is right of it.
+
+    Raises `Refused` while somebody works on it, and for answers that the task type does not take.
+    """
+    now = now or timezone.now()
+    task = tasktypes.of_project(project)
+    try:
+        answer = answers.check(task, purpose, right, explanation)
+    except answers.BadAnswer as error:
+        raise Refused(str(error)) from error
+    with writing.transact():
+        item = Item.objects.locked().get(pk=item.pk, project=project)
+        _check_free(item, now)
+        _close(item, Stage.WORK)
+        if item.purpose not in (purpose, TEST):
+            _close(item, Stage.PRACTICE, Stage.PROBE)
+        Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
+        item.purpose = purpose
+        item.save(update_fields=["purpose"])
+        known = resolution(item.revision(), answer, member, now)
+        known.save()
+        _record("known", item, member, purpose=purpose, values=answer.values)
+    return known
+
+
+def release(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
+    """Make the item one to work on again, as it was before its answer was known.
+
+    Labels that it had count again, a resolution from elsewhere is held true again, and places
+    that it lacks are opened. Who practised on it was told the answer: that is marked. Raises
+    `Refused` if practice would be left without enough items.
+    """
+    now = now or timezone.now()
+    with writing.transact():
+        item = Item.objects.locked().select_related("project").get(pk=item.pk)
+        if item.purpose not in PURPOSES:
+            raise Refused("This item has no known answer.")
+        _check_enough_left(item)
+        purpose, item.purpose = item.purpose, TEST
+        item.save(update_fields=["purpose"])
+        _close(item, Stage.PRACTICE, Stage.PROBE)
+        known = Resolution.objects.current().filter(item=item).first()
+        if known:
+            known.end(now)
+        if not _restored(item, now):
+            _open(item)
+            resolving.settle(item, now=now)
+        _record("known-release", item, member, purpose=purpose)
+
+
+def resolution(
+    revision: Revision, answer: answers.Answer, member: Membership | None, now: datetime
+) -> Resolution:
+    """What is known of a revision, to be stored."""
+    return Resolution(
+        item=revision.item,
+        revision=revision,
+        value=answer.value,
+        values=answer.values,
+        comment=answer.explanation,
+        rule="known answer",
+        source=Resolution.Source.KNOWN,
+        member=member,
+        created_at=now,
+    )
+
+
+def items(project: Project, purpose: str) -> list[Item]:
+    """The items of a purpose whose current texts have a known answer, each with `.known`."""
+    return list(Item.objects.in_project(project).with_known_answer(purpose))
+
+
+def answer_at(label: Label) -> Resolution | None:
+    """What was known of the texts that a label speaks of, when it was given."""
+    found = Resolution.objects.known().of_revision(label.revision_id).in_force_at(label.created_at)
+    return found.first()
+
+
+def in_order_of(member: Membership, found: Iterable[Item]) -> list[Item]:
+    """The items in an order of the member's own, always the same."""
+    return sorted(found, key=lambda item: _digest(member, item))
+
+
+def hold(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
+    """A place of the member's own for the item, held; inside the queue's transaction."""
+    item = Item.objects.locked().get(pk=item.pk)
+    until = places.until(member, now)
+    slot = Slot.objects.filter(item=item, stage=stage, member=member).locked().first()
+    if slot:
+        slot.hold(member.pk, until)
+    return slot or places.own(member, item, stage, until)
+
+
+def _check_free(item: Item, now: datetime) -> None:
+    if item.deleted_at:
+        raise Refused("This item was taken out of the project. Choose another one.")
+    if item.duplicate_of_id:
+        raise Refused("This item repeats another one. Choose that one.")
+    if item.purpose in PURPOSES:
+        return
+    if Slot.objects.filter(item=item).held(now).exists():
+        raise Refused("Somebody works on this item right now. Try again when they are through.")
+    labelled = Label.objects.counted().filter(item=item, stage=Stage.WORK).exists()
+    if labelled and not Resolution.objects.current().filter(item=item).exists():
+        raise Refused("People have begun to label this item. Wait until it is resolved.")
+
+
+def _check_enough_left(item: Item) -> None:
+    needed = item.project.practice_items
+    if item.purpose == PRACTICE and 0 < needed > len(items(item.project, PRACTICE)) - 1:
+        raise Refused(
+            f"A round of practice has {needed} items; without this one there are too few. "
+            "Add another item first, or make the rounds shorter."
+        )
+
+
+def _close(item: Item, *stages: str) -> None:
+    """Close what nobody has filled of the item's places at these stages."""
+    for slot in Slot.objects.filter(item=item, stage__in=stages).unfilled().locked():
+        slot.close()
+
+
+def _open(item: Item) -> None:
+    """As many places of work as the project gives an item, closed ones of before first."""
+    slots = Slot.objects.filter(item=item, stage=Stage.WORK)
+    lacking = item.project.overlap - slots.exclude(state=Slot.State.CLOSED).count()
+    closed = slots.filter(state=Slot.State.CLOSED).in_order().locked()
+    again = list(closed)[: max(0, lacking)]
+    for slot in again:
+        slot.open()
+    places.add(item, Stage.WORK, max(0, lacking - len(again)))
+
+
+def _restored(item: Item, now: datetime) -> bool:
+    """Hold true again what did not come from labels when the answer became known."""
+    of_item = Resolution.objects.filter(item=item, revision=item.revision())
+    known = of_item.known().values("created_at")
+    before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()
+    if before is None or before.source == Resolution.Source.LABELS:
+        return False
+    before.pk, before.current, before.created_at, before.ended_at = None, True, now, None
+    before.save(force_insert=True)
+    return True
+
+
+def _digest(member: Membership, item: Item) -> str:
+    return hashlib.sha256(f"{member.pk}:{item.pk}".encode()).hexdigest()
+
+
+def _record(kind: str, item: Item, member: Membership | None, **data: object) -> None:
+    member_id = member.pk if member else None
+    Event.record(kind, item.key, project_id=item.project_id, member_id=member_id, **data)

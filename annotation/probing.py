@@ -1,0 +1,96 @@
+"""Probes: silent checks among the work, whose answers are known; only leads see what came of them.
+
+A probe looks like any other item to the person who labels it. Nobody gets the same one twice, nor
+one that they have had before at any stage. Who may see everybody's items gets none: the known
+answers are among what they see.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotation import answers, known
+from annotation.answers import PROBE
+from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson, sums_of
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An answer to a probe that was not right."""
+
+    item: Item
+    said: dict[str, Any]
+    known: dict[str, Any]
+    said_at: datetime
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a member did on probes; `share` is of those with a known answer to the texts shown.
+
+    `corrected` counts probes whose text the member corrected before labelling: then what is known
+    speaks of other texts, and says nothing of the label.
+    """
+
+    member: Membership
+    right: int
+    share: Estimate
+    wrong: tuple[Wrong, ...]
+    corrected: int
+
+
+def slot(member: Membership, draw: float, now: datetime) -> Slot | None:
+    """A place at a probe, held for the member, if the draw asks for one.
+
+    Inside the queue's transaction, with the member's row locked.
+    `draw` is uniform in [0, 1): about one in `probe_every` is a probe, until the member has had
+    them all. None costs no query but for that share of calls.
+    """
+    every = member.project.probe_every
+    if every == 0 or draw * every >= 1 or member.can("items"):
+        return None
+    there = Item.objects.in_project(member.project).with_known_answer(PROBE)
+    left = known.in_order_of(member, there.untouched_by(member.pk))
+    return known.hold(left[0], Stage.PROBE, member, now) if left else None
+
+
+def results(project: Project) -> list[Result]:
+    """What came of the probes, for each member who has had any; labels taken back are left out."""
+    found = Label.objects.in_project(project).current().at_stage(Stage.PROBE)
+    labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
+    truth = _known(labels)
+    by_member: dict[Membership, list[Label]] = defaultdict(list)
+    for label in labels:
+        by_member[label.member].append(label)
+    return [_result(member, said, truth) for member, said in by_member.items()]
+
+
+def _known(labels: Iterable[Label]) -> dict[int, Resolution]:
+    """What is known by revision: what was said last, for a lead may have mended it."""
+    revisions = {label.revision_id for label in labels}
+    found = Resolution.objects.known().of_revisions(revisions)
+    return {resolution.revision_id: resolution for resolution in found}
+
+
+def _result(member: Membership, labels: list[Label], truth: dict[int, Resolution]) -> Result:
+    compared = [label for label in labels if label.revision_id in truth]
+    clusters: dict[str, list[bool]] = defaultdict(list)
+    wrong = []
+    for label in compared:
+        values = truth[label.revision_id].values
+        right = answers.agrees(label.answers, values)
+        clusters[label.item.cluster].append(right)
+        if not right:
+            wrong.append(Wrong(label.item, label.answers, values, label.created_at))
+    share = clustered_wilson(sums_of((len(hits), sum(hits)) for hits in clusters.values()))
+    return Result(
+        member=member,
+        right=len(compared) - len(wrong),
+        share=share,
+        wrong=tuple(wrong),
+        corrected=len(labels) - len(compared),
+    )

@@ -1,0 +1,223 @@
+"""Items whose right answers are known: set, changed, and made work again."""
+
+from typing import Any
+
+import pytest
+
+from annotation import answers, known, queue, tasktypes
+from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
+from tests.builders import (
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    make_resolution,
+    say,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(), role="lead")
+
+
+def set_answer(lead: Membership, item: Item, right: str = "invalid", **values: Any) -> Resolution:
+    said = {"purpose": "probe", "explanation": "Look again.", **values}
+    return known.set_answer(
+        lead.project, item, said["purpose"], {"choice": right}, said["explanation"], lead
+    )
+
+
+def current(item: Item) -> Resolution | None:
+    return Resolution.objects.current().filter(item=item).first()
+
+
+def test_an_item_with_a_known_answer_asks_nobody_for_work(lead: Membership) -> None:
+    item = make_item(lead.project)
+    set_answer(lead, item)
+    item.refresh_from_db()
+    assert item.purpose == "probe"
+    assert Slot.objects.get().state == "closed"
+    assert isinstance(queue.next_offer(lead), queue.Waiting)
+
+
+def test_what_is_known_and_why_stands_with_the_item(lead: Membership) -> None:
+    found = set_answer(lead, make_item(lead.project))
+    assert (found.value, found.values, found.comment) == (
+        "invalid",
+        {"choice": "invalid"},
+        "Look again.",
+    )
+    assert (found.source, found.member) == ("known", lead)
+    assert Event.objects.get(kind="known").data["values"] == {"choice": "invalid"}
+
+
+def test_an_answer_that_the_task_does_not_take_is_refused(lead: Membership) -> None:
+    item = make_item(lead.project)
+    for purpose, right, explanation in [
+        ("probe", {"choice": "perhaps"}, "x"),
+        ("probe", {}, "x"),
+        ("probe", {"choice": "valid", "mood": "good"}, "x"),
+        ("practice", {"choice": "valid"}, "  "),
+        ("test", {"choice": "valid"}, "x"),
+    ]:
+        with pytest.raises(known.Refused):
+            known.set_answer(lead.project, item, purpose, right, explanation, lead)
+    item.refresh_from_db()
+    assert item.purpose == "test"
+    assert not Resolution.objects.exists()
+
+
+def test_an_answer_said_anew_ends_the_one_before_and_keeps_it_on_record(lead: Membership) -> None:
+    item = make_item(lead.project)
+    set_answer(lead, item, "invalid")
+    set_answer(lead, item, "valid", purpose="practice")
+    item.refresh_from_db()
+    assert [r.value for r in Resolution.objects.order_by("pk")] == ["invalid", "valid"]
+    assert (item.purpose, current(item).value) == ("practice", "valid")  # type: ignore[union-attr]
+
+
+def test_nobody_loses_the_item_that_they_work_on(lead: Membership) -> None:
+    item = make_item(lead.project)
+    take(lead)
+    with pytest.raises(known.Refused, match="right now"):
+        set_answer(lead, item)
+
+
+def test_an_item_that_people_have_begun_to_label_waits_until_it_is_resolved() -> None:
+    lead = make_member(make_project(overlap=2), role="lead")
+    other = make_member(lead.project)
+    item = make_item(lead.project)
+    say(lead, take(lead))
+    with pytest.raises(known.Refused, match="begun"):
+        set_answer(lead, item)
+    say(other, take(other))
+    set_answer(lead, item)
+    assert Label.objects.counted().count() == 2
+
+
+def test_labels_count_again_once_the_item_is_released(lead: Membership) -> None:
+    item = make_item(lead.project)
+    say(lead, take(lead), "score-invariant")
+    set_answer(lead, item, "invalid")
+    known.release(item, lead)
+    item.refresh_from_db()
+    held = current(item)
+    assert held
+    assert (item.purpose, held.value, held.source) == ("test", "score-invariant", "labels")
+    assert Slot.objects.get().state == "filled"
+
+
+def test_a_released_item_is_to_be_labelled_again(lead: Membership) -> None:
+    item = make_item(lead.project)
+    set_answer(lead, item)
+    known.release(item, lead)
+    assert current(item) is None
+    assert take(lead).item == item
+
+
+def test_a_released_item_that_came_with_its_answer_gets_the_places_that_all_get() -> None:
+    lead = make_member(make_project(overlap=2), role="lead")
+    item = make_known(lead.project, purpose="probe")
+    known.release(item, lead)
+    assert list(Slot.objects.values_list("state", flat=True)) == ["open", "open"]
+
+
+def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Membership) -> None:
+    item = make_item(lead.project, slots=0)
+    make_resolution(item, "score-invariant")
+    set_answer(lead, item, "valid")
+    set_answer(lead, item, "invalid", purpose="practice")
+    known.release(item, lead)
+    held = current(item)
+    assert held
+    assert (held.value, held.source, held.rule) == (
+        "score-invariant",
+        "imported",
+        "accepted at import",
+    )
+    assert not Slot.objects.exists()
+
+
+def test_only_an_item_with_a_known_answer_is_released(lead: Membership) -> None:
+    with pytest.raises(known.Refused):
+        known.release(make_item(lead.project), lead)
+
+
+def test_practice_keeps_as_many_items_as_a_round_takes() -> None:
+    lead = make_member(make_project(practice_items=2, practice_pass=1), role="lead")
+    first, *_ = (make_known(lead.project) for _ in range(3))
+    known.release(first, lead)
+    with pytest.raises(known.Refused, match="too few"):
+        known.release(Item.objects.filter(purpose="practice")[0], lead)
+
+
+def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
+    lead: Membership,
+) -> None:
+    project = lead.project
+    project.probe_every = 1
+    project.save()
+    item = make_known(project, purpose="probe")
+    annotator = make_member(project)
+    offer = take(annotator)
+    queue.correct(
+        annotator,
+        key=offer.key,
+        item_key=item.key,
+        revision=1,
+        texts={"perturbed": "A spider has ten legs."},
+    )
+    assert known.items(project, "probe") == []
+    set_answer(lead, item)
+    assert known.items(project, "probe") == [item]
+
+
+def test_a_row_says_what_is_right_as_one_answer_or_by_field() -> None:
+    task = tasktypes.from_definition(tasktypes.definitions()["error-detection"])
+    told = {"known": "no_error", "explanation": "All holds."}
+    found = answers.from_row(task, "practice", told)
+    assert found == answers.Answer("no_error", {"verdict": "no_error"}, "All holds.")
+    by_field = '{"verdict": "error", "error_type": ["reasoning-correctness"], "explanation": "2"}'
+    found = answers.from_row(task, "probe", {"known": by_field})
+    assert found
+    assert found.values == {"verdict": "error", "error_type": ["reasoning-correctness"]}
+    assert answers.from_row(task, "test", {}) is None
+
+
+@pytest.mark.parametrize(
+    "purpose, row, field",
+    [
+        ("practice", {"known": "no_error"}, "explanation"),
+        ("practice", {"explanation": "Why"}, "known"),
+        ("probe", {"known": "maybe"}, "known"),
+        ("probe", {"known": "{not json"}, "known"),
+        ("probe", {"known": ["error"]}, "known"),
+        ("probe", {"known": "error", "explanation": 5}, "explanation"),
+        ("test", {"known": "error"}, "known"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_turned_down_by_the_name_of_its_column(
+    purpose: str, row: dict[str, Any], field: str
+) -> None:
+    task = tasktypes.from_definition(tasktypes.definitions()["error-detection"])
+    with pytest.raises(answers.BadAnswer) as refused:
+        answers.from_row(task, purpose, row)
+    assert refused.value.field == field
+
+
+def test_only_what_is_known_is_compared_and_several_at_once_in_any_order() -> None:
+    assert answers.agrees({"a": "x", "b": ["2", "1"]}, {"b": ["1", "2"]})
+    assert not answers.agrees({"a": "x"}, {"a": "x", "b": ["1"]})
+    assert not answers.agrees({"a": "y"}, {"a": "x"})
+
+
+def test_the_order_is_a_members_own_and_always_the_same() -> None:
+    project: Project = make_project()
+    one, other = make_member(project), make_member(project)
+    found = [make_item(project) for _ in range(12)]
+    assert known.in_order_of(one, found) == known.in_order_of(one, found[::-1])
+    assert known.in_order_of(one, found) != known.in_order_of(other, found)

@@ -108,8 +108,13 @@ def pick(member: Membership, stage: str, turn: Turn, now: datetime) -> Picked | 
 
 def pick_behind(member: Membership, stage: str) -> Picked | None:
     """A fresh slot anywhere: one that was locked when the cursor passed it by."""
+    return _first(stage, _BEHIND, {"member": member.pk, "project": member.project_id})
+
+
+def is_any_behind(member: Membership, stage: str) -> bool:
+    """Whether there is such a slot, be it locked by somebody at this moment."""
     words = {"member": member.pk, "project": member.project_id}
-    return _first(stage, {"fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH}"}, words)
+    return _first(stage, _BEHIND, words, lock=False) is not None
 
 
 def turn_of(member: Membership, stage: str) -> Turn:
@@ -232,6 +237,7 @@ def shown(slot_id: int) -> tuple[Slot, Revision]:
 _SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
 _RETURNED = "s.returned"
 _FRESH = "NOT s.returned"
+_BEHIND = {"fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH}"}
 # Stages whose labellers must not have touched the item at these others either.
 _APART = {
     Stage.WORK: ("work",),
@@ -241,17 +247,19 @@ _APART = {
 }
 
 
-def _first(stage: str, searches: dict[str, str], words: dict[str, Any]) -> Picked | None:
+def _first(
+    stage: str, searches: dict[str, str], words: dict[str, Any], *, lock: bool = True
+) -> Picked | None:
     """The first row of the first search that has any; the later ones are then not read."""
     tables = ", ".join(
-        f"{name} AS ({_search(stage, condition)})" for name, condition in searches.items()
+        f"{name} AS ({_search(stage, condition, lock)})" for name, condition in searches.items()
     )
     rows = " UNION ALL ".join(f"SELECT id, '{name}' FROM {name}" for name in searches)
     found = _rows(f"WITH {tables} SELECT * FROM ({rows}) AS found LIMIT 1", words)
     return Picked(found[0][0], found[0][1] == "fresh") if found else None
 
 
-def _search(stage: str, condition: str) -> str:
+def _search(stage: str, condition: str, lock: bool) -> str:
     names = ", ".join(f"'{name}'" for name in _APART[Stage(stage)])
     apart = "" if stage == Stage.WORK else _NOT_SEEN.format(names=names)
     return f"""
@@ -267,7 +275,7 @@ def _search(stage: str, condition: str) -> str:
             WHERE skipped.member_id = %(member)s AND skipped.item_id = s.item_id
               AND skipped.kind = 'skip' AND skipped.ended_at IS NULL)
           {apart}
-        ORDER BY s.priority, s.position, s.number LIMIT 1 {_locked(passing=True)}"""
+        ORDER BY s.priority, s.position, s.number LIMIT 1 {_locked(passing=True) if lock else ""}"""
 
 
 # A label without a slot (an extra one), or a look at the labels of others, counts as well.
@@ -298,8 +306,8 @@ def _read(names: tuple[str, ...], values: tuple[Any, ...]) -> list[Any]:
 def _time(value: Any) -> datetime | None:
     """A time as the database gives it to a statement of which it knows no model."""
     if isinstance(value, str):
-        return datetime.fromisoformat(value).replace(tzinfo=UTC)
-    return value
+        value = datetime.fromisoformat(value)
+    return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
 
 
 _READ: dict[str, Callable[[Any], Any]] = {

@@ -56,7 +56,7 @@ def _pick(member: Membership, stage: str, now: datetime) -> int | None:
     picked = picking.pick(member, stage, turn, now)
     if picked is None and (turn.nothing_until is None or turn.nothing_until <= now):
         picked = picking.pick_behind(member, stage)
-        if picked is None:
+        if picked is None and not picking.is_any_behind(member, stage):
             picking.found_nothing(member, stage, now + REST)
     if picked and picked.fresh:
         picking.move_cursor(member, picked.slot_id)

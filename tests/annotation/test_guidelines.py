@@ -1,0 +1,116 @@
+"""Versions of what annotators are told."""
+
+import pytest
+
+from annotation import guidelines
+from annotation.models import Event, Membership
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(guidelines_field="task"), role="lead")
+
+
+def publish(lead: Membership, text: str, note: str = "", **variants: str) -> int:
+    return guidelines.publish(lead.project, text, variants, note, lead).number
+
+
+def test_each_change_is_a_version_and_the_last_is_current(lead: Membership) -> None:
+    assert guidelines.current(lead.project) is None
+    assert [publish(lead, "Read."), publish(lead, "Read twice.", "twice")] == [1, 2]
+    version = guidelines.current(lead.project)
+    assert version
+    assert (version.text, version.note, version.author) == ("Read twice.", "twice", lead)
+    assert Event.objects.filter(kind="guidelines").count() == 2
+
+
+def test_publishing_what_stands_already_is_no_version(lead: Membership) -> None:
+    assert publish(lead, "Read.\n\nThink.", maths="Reckon.") == 1
+    assert publish(lead, "Read.\r\n\r\nThink.\r\n", maths="Reckon.", empty=" ") == 1
+
+
+def test_guidelines_that_say_nothing_are_refused(lead: Membership) -> None:
+    with pytest.raises(guidelines.Refused):
+        publish(lead, " \n", maths=" ")
+    with pytest.raises(guidelines.Refused):
+        publish(lead, "x" * (guidelines.LONGEST + 1))
+
+
+@pytest.mark.parametrize(
+    "name, values, kind",
+    [
+        ("task", {"fields": {"task": "maths"}}, "maths"),
+        ("task", {"fields": {"task": "history"}}, "history"),
+        ("task", {}, ""),
+        ("category", {"category": "maths"}, "maths"),
+        ("", {"fields": {"task": "maths"}}, ""),
+    ],
+)
+def test_an_item_has_the_text_for_all_and_that_of_its_kind(
+    lead: Membership, name: str, values: dict[str, object], kind: str
+) -> None:
+    lead.project.guidelines_field = name
+    publish(lead, "Read.", maths="Reckon.")
+    version = guidelines.current(lead.project)
+    assert version
+    told = guidelines.for_item(version, lead.project, make_item(lead.project, **values))  # type: ignore[arg-type]
+    assert (told.text, told.kind) == ("Read.", kind)
+    assert told.variant == ("Reckon." if kind == "maths" else "")
+
+
+def test_the_kinds_are_those_that_items_have(lead: Membership) -> None:
+    for task in ("maths", "history", "maths", 7):
+        make_item(lead.project, fields={"task": task})
+    make_item(lead.project)
+    assert guidelines.kinds(lead.project) == ["7", "history", "maths"]
+    lead.project.guidelines_field = "ability"
+    assert guidelines.kinds(lead.project) == ["factual"]
+    lead.project.guidelines_field = 'odd"__name'
+    assert guidelines.kinds(lead.project) == []
+
+
+def test_a_new_version_is_announced_to_those_who_label_until_they_have_seen_it(
+    lead: Membership,
+) -> None:
+    annotator = make_member(lead.project)
+    reader = make_member(lead.project, role="researcher")
+    assert guidelines.unseen(annotator) is None
+    publish(lead, "Read.")
+    assert guidelines.unseen(annotator)
+    assert guidelines.unseen(reader) is None
+    guidelines.acknowledge(annotator, 1)
+    assert guidelines.unseen(annotator) is None
+    publish(lead, "Read twice.")
+    assert guidelines.unseen(annotator)
+
+
+def test_seen_never_turns_back_nor_runs_ahead(lead: Membership) -> None:
+    publish(lead, "Read.")
+    publish(lead, "Read twice.")
+    for number, seen in [(7, 0), (2, 2), (1, 2)]:
+        guidelines.acknowledge(lead, number)
+        lead.refresh_from_db()
+        assert lead.guidelines_seen == seen
+
+
+def test_a_label_names_the_version_it_was_made_under(lead: Membership) -> None:
+    publish(lead, "Read.")
+    for _ in range(2):
+        make_item(lead.project)
+    first = say(lead, take(lead))
+    publish(lead, "Read twice.")
+    second = say(lead, take(lead))
+    numbers = [one.guidelines.number for one in (first, second) if one.guidelines]
+    assert numbers == [1, 2]
+
+
+def test_what_changed_is_shown_part_by_part(lead: Membership) -> None:
+    publish(lead, "Read.", maths="Reckon.", old="Gone.")
+    publish(lead, "Read.", maths="Reckon twice.", new="Here.")
+    older, newer = lead.project.guidelines.all()
+    changes = guidelines.changes(older, newer)
+    assert [change.kind for change in changes] == ["maths", "new", "old"]
+    assert not any(change.difference.identical for change in changes)

@@ -23,6 +23,7 @@ def after(label: Label, task: TaskType, now: datetime) -> None:
 def after_correction(item: Item, now: datetime) -> None:
     """The same, once the texts of an item, which is locked, were corrected."""
     resolving.settle(item, now=now)
+    routing.settle(item, now=now)
 
 
 def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
@@ -36,3 +37,4 @@ def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
         verifying.after_withdrawal(label, task, now)
     elif label.stage == Stage.ADJUDICATE:
         adjudicating.after_withdrawal(label, task, now)
+        routing.settle(label.item, now=now)

@@ -9,6 +9,7 @@ from annotation.rules import RULES
 from annotation.tasktypes import TaskType
 
 VERIFIED = "verified"
+EXCLUDED = "excluded"
 
 
 def settle(item: Item, *, now: datetime) -> Resolution | None:
@@ -19,10 +20,11 @@ def settle(item: Item, *, now: datetime) -> Resolution | None:
     place is filled and a rule still finds nothing, people disagree: more of them are asked if the
     project says so, then an adjudicator. Where a second person verifies, that is asked for
     instead of resolving. Resolutions that do not come from labels (adjudicated, imported, known)
-    stand, and so does one that was verified while the labels still say the same.
+    stand, so does one that was verified while the labels still say the same, and one that takes
+    the item out until `routing` ends it.
     """
     current = Resolution.objects.current().filter(item=item).first()
-    if current and current.source != Resolution.Source.LABELS:
+    if current and (current.source != Resolution.Source.LABELS or current.rule == EXCLUDED):
         return current
     revision = item.revision()
     task = tasktypes.of_project(item.project)
@@ -34,8 +36,20 @@ def settle(item: Item, *, now: datetime) -> Resolution | None:
     elif values is not None or places_left:
         places.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
     if item.project.verify:
-        return _verified(item, current, values, now)
+        return _verified(item, revision, current, values, now)
     return _resolve(item, current, revision, task, values, rule, now)
+
+
+def decided(item: Item) -> dict[str, Any] | None:
+    """What follows from the item's counted work labels, by field; None if that is not clear."""
+    states = list(Slot.objects.at(item.project_id, Stage.WORK).of_item(item).states())
+    task = tasktypes.of_project(item.project)
+    return _decide(item, item.revision(), task, len(states) - states.count("closed"))[0]
+
+
+def is_excluded(item: Item) -> bool:
+    """Whether somebody who was not sure took the item out."""
+    return Resolution.objects.current().filter(item=item, rule=EXCLUDED).exists()
 
 
 def resolve(
@@ -121,16 +135,37 @@ def _ask_more(item: Item, filled: int) -> None:
 
 
 def _verified(
-    item: Item, current: Resolution | None, values: dict[str, Any] | None, now: datetime
+    item: Item,
+    revision: Revision,
+    current: Resolution | None,
+    values: dict[str, Any] | None,
+    now: datetime,
 ) -> Resolution | None:
     """The resolution that a second person confirmed, if it still says what the labels say."""
     if current and values is not None and current.values == values:
         return current
     if current:
         current.end(now)
-    verify = Slot.objects.at(item.project_id, Stage.VERIFY).of_item(item).in_use()
     if values is None:
         places.close_open(item, Stage.VERIFY)
-    elif not verify.exists():
+        return None
+    verify = Slot.objects.at(item.project_id, Stage.VERIFY).of_item(item)
+    if not verify.in_use().exists() and not _was_verified(item, revision):
         places.add(item, Stage.VERIFY, 1)
     return None
+
+
+def _was_verified(item: Item, revision: Revision) -> bool:
+    """Whether a second person has spoken, or is asked again: of labels as they are now.
+
+    What was said before the last of the labels stops counting, and its place opens again.
+    """
+    of_texts = Label.objects.counted().of_item(item).of_revision(revision)
+    last = of_texts.at_stage(Stage.WORK).order_by("-created_at").first()
+    second = of_texts.at_stage(Stage.VERIFY).select_related("slot").first()
+    if second is None or last is None or second.created_at >= last.created_at:
+        return second is not None
+    second.stop_counting()
+    second.slot.open()
+    places.close_open(item, Stage.ADJUDICATE, Reason.CONTESTED)
+    return True

@@ -90,6 +90,10 @@ class Comment(models.Model):
     def __str__(self) -> str:
         return f"{self.member} on {self.item.key}"
 
+    def withdraw(self, now: datetime) -> None:
+        self.withdrawn_at = now
+        self.save(update_fields=["withdrawn_at"])
+
 
 class PracticeRound(models.Model):
     """A few items with known answers; who passes one gets work (study 001, appendix C).

@@ -146,6 +146,26 @@ class Slot(models.Model):
         self.state, self.member, self.held_until = self.State.CLOSED, None, None
         self.save(update_fields=["state", "member", "held_until"])
 
+    def open(self) -> None:
+        """Ask for a label again; the slot is looked at first, for all may be past it."""
+        self.state, self.member, self.held_until, self.returned = self.State.OPEN, None, None, True
+        self.save(update_fields=["state", "member", "held_until", "returned"])
+
+    def give_reason(self, reason: str) -> None:
+        self.reason = reason
+        self.save(update_fields=["reason"])
+
+    def reserve(self, member_id: int) -> None:
+        self.reserved_for_id = member_id
+        self.save(update_fields=["reserved_for"])
+
+    def unreserve(self) -> None:
+        """For everybody now; a place that was made for the person is not needed any more."""
+        self.reserved_for, self.returned = None, True
+        if self.reason == Reason.NAMED:
+            self.state = self.State.CLOSED
+        self.save(update_fields=["reserved_for", "returned", "state"])
+
     def fill(self, member_id: int) -> None:
         self.state, self.member_id, self.held_until = self.State.FILLED, member_id, None
         self.ahead = False

@@ -70,12 +70,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
             resolution_rule=Subquery(settled.values("rule")[:1]),
         )
 
-    def with_work_slots(self) -> ItemQuerySet:
-        """Items that get work, with `work_slots`: their places that all get and none closed."""
+    def work_slots(self) -> models.QuerySet[Any, Any]:
+        """Rows (id, key, places that all get and that are not closed) of items that get work."""
         slots = Q(slots__stage="work", slots__reason__in=["", "share"])
-        used = slots & ~Q(slots__state="closed")
-        counted = Count("slots", filter=used)
-        return self.filter(slots__stage="work").annotate(work_slots=counted)
+        counted = Count("slots", filter=slots & ~Q(slots__state="closed"))
+        work = self.filter(slots__stage="work", purpose="test").order_by("pk")
+        return work.annotate(work_slots=counted).values_list("pk", "key", "work_slots")
 
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
         return self.filter(key__in=[key for key in keys if "\0" not in key])

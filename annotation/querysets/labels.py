@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 
 from annotation.querysets.counting import counts
 
@@ -67,6 +67,18 @@ class LabelQuerySet(models.QuerySet[Any]):
     def of_others_than(self, member_id: int | None) -> LabelQuerySet:
         return self.exclude(member_id=member_id)
 
+    def with_confirmed(self) -> LabelQuerySet:
+        """With `confirmed`: whether the label, of a second person, made the resolution it saw."""
+        from annotation.models import Resolution
+
+        made = Resolution.objects.filter(
+            item=OuterRef("item"),
+            revision=OuterRef("revision"),
+            rule="verified",
+            created_at=OuterRef("created_at"),
+        )
+        return self.annotate(confirmed=Exists(made))
+
     def of_account(self, account: Account) -> LabelQuerySet:
         return self.filter(member__account=account)
 
@@ -91,6 +103,32 @@ class LabelQuerySet(models.QuerySet[Any]):
 
     def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
         return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")
+
+    def of_tests(self) -> LabelQuerySet:
+        """Not of items that people practise on or are checked with."""
+        return self.filter(item__purpose="test")
+
+    def for_agreement(
+        self, project: Project, stage: str, category: str = ""
+    ) -> models.QuerySet[Any, dict[str, Any]]:
+        """Rows of what was said of live items at a stage and not taken back, oldest first."""
+        found = self.filter(
+            project=project, stage=stage, withdrawn_at=None, item__deleted_at=None
+        ).order_by("created_at", "pk")
+        named = ("member__alias", "revision_id", "answers", "current", "counted", "informed")
+        rows = found.values("item_id", "item__position", "item__cluster", "created_at", *named)
+        return rows.filter(item__category=category) if category else rows
+
+    def state(self) -> dict[str, int | None]:
+        """Numbers that change whenever labels are given, superseded, taken back or not counted."""
+        said = self.filter(withdrawn_at=None, item__deleted_at=None)
+        return said.aggregate(
+            labels=Count("pk"),
+            last=Max("pk"),
+            all=Sum("pk"),
+            current=Sum("pk", filter=Q(current=True)),
+            counted=Sum("pk", filter=Q(counted=True)),
+        )
 
 
 class ResolutionQuerySet(models.QuerySet[Any]):
@@ -120,6 +158,9 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         """Of items for practice and probes, whose right answers are known beforehand."""
         return self.filter(source="known")
 
+    def of_items(self, items: Iterable[Item]) -> ResolutionQuerySet:
+        return self.filter(item__in=items)
+
     def not_known(self) -> ResolutionQuerySet:
         return self.exclude(source="known")
 
@@ -134,6 +175,11 @@ class ResolutionQuerySet(models.QuerySet[Any]):
     def in_force_at(self, time: datetime) -> ResolutionQuerySet:
         later = Q(ended_at__isnull=True) | Q(ended_at__gt=time)
         return self.filter(later, created_at__lte=time)
+
+    def state(self) -> dict[str, int | None]:
+        """Numbers that change whenever one is made or ends."""
+        ended = Count("pk", filter=Q(ended_at__isnull=False))
+        return self.aggregate(all=Count("pk"), last=Max("pk"), ended=ended)
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
         """Counts by the project's id; projects without any are left out."""

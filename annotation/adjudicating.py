@@ -1,0 +1,71 @@
+"""What a person decides of an item becomes its resolution; inside the queue's transactions.
+
+An item waits for at most one decision at a time: one slot at the stage, whose reason says why. To
+open, show and decide a case is in `cases`.
+"""
+
+from datetime import datetime
+
+from annotation import places, resolving
+from annotation.models import Item, Label, Reason, Resolution, Slot, Stage
+from annotation.tasktypes import TaskType
+
+RULE = "adjudicated"
+# Reasons that give way to what somebody says in so many words: they come back by themselves.
+_WEAK = frozenset({Reason.DISPUTED.value, Reason.SHARE.value, ""})
+
+
+def ask(item: Item, reason: str) -> Slot:
+    """Let the item, which is locked, wait for a decision; the place that it waits at.
+
+    One that waits already goes on waiting. A decision that was made stops being the one that
+    counts only for those who ask again; what it resolved stands until the next one.
+    """
+    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    waiting = slots.in_use().in_order().first()
+    if waiting:
+        if waiting.reason in _WEAK and waiting.state == Slot.State.OPEN:
+            waiting.give_reason(reason)
+        return waiting
+    used = slots.filter(state=Slot.State.FILLED).first() or slots.in_order().first()
+    if used is None:
+        return places.add(item, Stage.ADJUDICATE, 1, reason=reason)[0]
+    for decision in Label.objects.counted().filter(slot=used):
+        decision.stop_counting()
+    used.open()
+    used.give_reason(reason)
+    return used
+
+
+def after(label: Label, task: TaskType, now: datetime) -> None:
+    """Hold what was decided true; nobody else need decide, verify or settle a dispute."""
+    item = label.item
+    names = [field.name for field in task.resolved]
+    resolving.resolve(
+        item,
+        {name: label.answers[name] for name in names if name in label.answers},
+        rule=RULE,
+        source=Resolution.Source.ADJUDICATED,
+        now=now,
+        member=label.member,
+        comment=label.comment,
+    )
+    places.close_open(item, Stage.ADJUDICATE)
+    places.close_open(item, Stage.VERIFY)
+    places.close_open(item, Stage.WORK, Reason.DISPUTED)
+
+
+def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
+    """Hold true again what follows from the labels."""
+    current = Resolution.objects.current().filter(item=label.item).first()
+    if current is None or current.source != Resolution.Source.ADJUDICATED:
+        return
+    if current.member_id == label.member_id:
+        current.end(now)
+        resolving.settle(label.item, now=now)
+
+
+def is_decided(item: Item) -> bool:
+    """Whether a person has decided what holds of the item's current texts."""
+    current = Resolution.objects.current().filter(item=item)
+    return current.filter(source=Resolution.Source.ADJUDICATED).exists()

@@ -1,0 +1,207 @@
+"""Who gets which items, how many labels each item gets, and what comes first.
+
+All of it is slots (design 3.3): more of them, some reserved for a person, some of a higher
+priority. Slots that somebody holds or has filled stay as they are.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import cycle, islice
+
+from annotation import places, resolving, writing
+from annotation.models import Event, Item, Membership, Project, Reason, Slot, Stage
+
+# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+BATCH = 50
+PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """How many places were reserved; `refused` counts those who have worked on an item already."""
+
+    reserved: int
+    refused: int
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """How many open places wait for one member alone."""
+
+    member: Membership
+    count: int
+
+
+def slots_for(project: Project, item: Item) -> list[Slot]:
+    """The work slots, not stored yet, that a new item gets: the overlap, or more for its share."""
+    return [
+        Slot(
+            project=project,
+            item=item,
+            stage=Stage.WORK,
+            number=number,
+            position=item.position,
+            reason="" if number <= project.overlap else Reason.SHARE,
+        )
+        for number in range(1, 1 + wanted(project, item.key))
+    ]
+
+
+def wanted(project: Project, key: str) -> int:
+    """How many labels an item of this key gets before people disagree."""
+    return max(project.overlap, project.share_overlap if in_share(project, key) else 0)
+
+
+def in_share(project: Project, key: str) -> bool:
+    """Whether the item belongs to the random share that gets more labels.
+
+    Drawn by a digest of the project's slug and the item's key: no matter when and in what order
+    items come, the same ones belong to it, and a larger share holds the smaller one.
+    """
+    digest = hashlib.sha256(f"share\0{project.slug}\0{key}".encode("utf-8", "surrogatepass"))
+    return int.from_bytes(digest.digest()[:8]) < project.share_percent * 2**64 // 100
+
+
+def apply_overlap(project: Project, *, now: datetime) -> int:
+    """Bring the places of all items in line with the project's settings; how many items changed.
+
+    Items that get no work, since they repeat others or were accepted at import, get none now.
+    """
+    changed = 0
+    todo = _differing(project)
+    while batch := list(islice(todo, BATCH)):
+        with writing.transact():
+            for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
+                changed += _resize(project, item, now)
+    return changed
+
+
+def refill(item: Item, *, now: datetime) -> None:
+    """Give the item, which is locked, as many places again as it should have."""
+    if not _resize(item.project, item, now):
+        resolving.settle(item, now=now)
+
+
+def reserve(
+    lead: Membership,
+    items: Iterable[Item],
+    members: Sequence[Membership],
+    *,
+    share_out: bool = False,
+    now: datetime,
+) -> Assigned:
+    """Keep a place of each item for each of the members, or shared out for one after the other.
+
+    A place that is free is taken for it, else a new one is made. Who has worked on an item gets
+    no place of it.
+    """
+    reserved = refused = 0
+    turns = cycle(members)
+    stream = iter([item.pk for item in items])
+    while members and (batch := list(islice(stream, BATCH))):
+        with writing.transact():
+            for item in Item.objects.locked().filter(pk__in=batch).order_by("position"):
+                named = [next(turns)] if share_out else members
+                kept = sum(_reserve(item, member) for member in named)
+                reserved, refused = reserved + kept, refused + len(named) - kept
+                resolving.settle(item, now=now)
+    _record("reserve", lead, reserved=reserved, people=[member.alias for member in members])
+    return Assigned(reserved, refused)
+
+
+def take_back(lead: Membership, member: Membership, items: Iterable[Item] | None = None) -> int:
+    """Let everybody have the open places that are kept for the member; how many they were.
+
+    Places that were made for the member are closed; one that the member holds stays theirs.
+    """
+    with writing.transact():
+        kept = Slot.objects.kept_for(member.pk).locked()
+        if items is not None:
+            kept = kept.filter(item__in=list(items))
+        slots = list(kept)
+        for slot in slots:
+            slot.unreserve()
+    _record("take back", lead, slots=len(slots), people=[member.alias])
+    return len(slots)
+
+
+def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
+    """Let the open places of the items come first, last or in their order; how many items.
+
+    Urgent ones are marked as returned, so that those find them who are past them already.
+    Raises KeyError for a priority that is none of `PRIORITIES`.
+    """
+    level = PRIORITIES[priority]
+    stream = iter([item.pk for item in items])
+    count = 0
+    while batch := list(islice(stream, BATCH)):
+        with writing.transact():
+            Slot.objects.at_work().filter(item__in=batch).update(priority=level)
+            if priority == "urgent":
+                Slot.objects.at_work().filter(item__in=batch, state="open").update(returned=True)
+        count += len(batch)
+    _record("priority", lead, priority=priority, items=count)
+    return count
+
+
+def reserved(project: Project) -> list[Reserved]:
+    """For whom how many open places are kept, by alias."""
+    counts = Slot.objects.in_project(project.pk).kept_counts()
+    members = Membership.objects.in_project(project).filter(pk__in=counts).order_by("alias")
+    return [Reserved(member, counts[member.pk]) for member in members]
+
+
+def _differing(project: Project) -> Iterator[int]:
+    """The ids of items that have fewer or more places than they should."""
+    for pk, key, slots in Item.objects.in_project(project).work_slots().iterator(chunk_size=2000):
+        if slots != wanted(project, key):
+            yield pk
+
+
+def _resize(project: Project, item: Item, now: datetime) -> bool:
+    if resolving.is_excluded(item):
+        return False
+    slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
+    used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
+    number = wanted(project, item.key)
+    closed = [slot for slot in slots if slot.state == Slot.State.CLOSED]
+    spare = [slot for slot in used if slot.state == Slot.State.OPEN and not slot.reserved_for_id]
+    changed = False
+    if missing := max(0, number - len(used)):
+        for slot in closed[:missing]:
+            slot.open()
+        reason = Reason.SHARE if number > project.overlap else ""
+        places.add(item, Stage.WORK, missing - len(closed[:missing]), reason=reason)
+        changed = True
+    if surplus := spare[::-1][: max(0, len(used) - number)]:
+        for slot in surplus:
+            slot.close()
+        changed = True
+    if changed:
+        resolving.settle(item, now=now)
+    return changed
+
+
+def _reserve(item: Item, member: Membership) -> bool:
+    slots = Slot.objects.at_work().of_item(item).locked()
+    if slots.filter(member=member).exists() or _labelled(item, member):
+        return False
+    if slots.filter(reserved_for=member, state=Slot.State.OPEN).exists():
+        return True
+    free = slots.filter(state=Slot.State.OPEN, reserved_for=None).in_order().first()
+    if free:
+        free.reserve(member.pk)
+    else:
+        places.add(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
+    return True
+
+
+def _labelled(item: Item, member: Membership) -> bool:
+    return bool(item.labels.current().at_stage(Stage.WORK).of_member(member.pk).exists())
+
+
+def _record(kind: str, lead: Membership, **data: object) -> None:
+    project = lead.project
+    Event.record(kind, project.slug, project_id=project.pk, member_id=lead.pk, **data)

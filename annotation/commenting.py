@@ -1,0 +1,123 @@
+"""What people tell each other about an item, once their own label of it is in."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation import seeing, writing
+from annotation.models import Comment, Event, Item, Membership
+
+LONGEST = 10_000
+
+
+class Refused(ValueError):
+    """A comment that cannot be taken; the message says what to do."""
+
+
+class TooEarly(Refused):
+    """Comments of others could sway a label that is not given yet."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A comment that names the member. It is `open` once they may see what others say."""
+
+    comment: Comment
+    open: bool
+    new: bool
+
+
+def of_item(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
+    """The comments on the item, oldest first, each with its `number`. Raises `TooEarly`.
+
+    Comments of others, once seen, make later labels of the member informed ones.
+    """
+    if not seeing.may_see(member, item):
+        raise TooEarly("You will see what others write here once your own label is in.")
+    seeing.note(member, item, now=now)
+    return Comment.objects.of_item(item).for_page()
+
+
+def say(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
+    """Store a comment; who is named in it as @alias finds it among their mentions."""
+    text = text.replace("\r\n", "\n").strip()
+    _check(member, item, text)
+    with writing.transact():
+        comment = Comment.objects.create(item=item, member=member, text=text, created_at=now)
+        members = Membership.objects.in_project(member.project).filter(active=True)
+        comment.mentions.set(mentioned(text, members))
+        Event.record("comment", item.key, project_id=item.project_id, member_id=member.pk)
+    return comment
+
+
+def withdraw(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
+    """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
+    with writing.transact():
+        comment = Comment.objects.numbered(item, number)
+        if comment is None:
+            raise Refused("There is no such comment. Load the page again.")
+        if comment.member_id != member.pk and not member.is_lead:
+            raise Refused("Only its author or a lead can take a comment back.")
+        if comment.withdrawn_at is None:
+            comment.withdraw(now)
+            Event.record(
+                "withdraw comment",
+                item.key,
+                project_id=item.project_id,
+                member_id=member.pk,
+                number=number,
+                author=comment.member.alias,
+            )
+    return comment
+
+
+def mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
+    """The members whom the text names as @alias; of two aliases that fit, the longer one."""
+    by_alias = {member.alias.casefold(): member for member in members}
+    if not by_alias:
+        return []
+    longest_first = sorted(by_alias, key=len, reverse=True)
+    names = "|".join(map(re.escape, longest_first))
+    found = re.findall(rf"(?<!\w)@({names})(?!\w)", text.casefold())
+    return [by_alias[name] for name in dict.fromkeys(found)]
+
+
+def mentions(member: Membership, limit: int = 100) -> list[Mention]:
+    """The last comments that name the member, newest first."""
+    if member.pk is None:
+        return []
+    seen = member.mentions_seen_at
+    return [
+        Mention(
+            comment=comment,
+            open=seeing.may_see(member, comment.item),
+            new=seen is None or comment.created_at > seen,
+        )
+        for comment in Comment.objects.naming(member.pk)[:limit]
+    ]
+
+
+def unread(member: Membership) -> int:
+    """How many comments name the member that they have not looked through yet."""
+    if member.pk is None:
+        return 0
+    return Comment.objects.naming(member.pk).since(member.mentions_seen_at).count()
+
+
+def mark_read(member: Membership, *, now: datetime) -> None:
+    """The member has looked through their mentions."""
+    if member.pk is not None:
+        member.mentions_seen_at = now
+        member.save(update_fields=["mentions_seen_at"])
+
+
+def _check(member: Membership, item: Item, text: str) -> None:
+    if not seeing.may_see(member, item):
+        raise TooEarly("Label the item first: until then a comment goes with your label.")
+    if not text:
+        raise Refused("The comment is empty. Write what you want to say.")
+    if len(text) > LONGEST:
+        raise Refused(f"The comment has {len(text):,} characters; {LONGEST:,} fit.")
+    if "\0" in text:
+        raise Refused("The comment holds a NUL character, which cannot be stored. Take it out.")

@@ -4,6 +4,9 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
 from annotation.models import Account, Membership, Project, Role
+from annotation.prepared import Prepared
+
+_SEAT = Prepared(lambda account, slug: Membership.objects.seats_of(account, slug))
 
 
 def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
@@ -15,14 +18,14 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
     account = request.user
     if not isinstance(account, Account):
         raise Http404
+    member = _SEAT.first(account=account.pk, slug=slug)
+    if member and member.can(right):
+        return member
     project = (
         Project.objects.filter(slug=slug, archived_at=None).select_related("task_type").first()
     )
     if project is None:
         raise Http404
-    member = Membership.objects.of(account, project)
-    if member and member.can(right):
-        return member
     if account.is_superuser:
         if right == "label":
             raise PermissionDenied("Add yourself to the project as an annotator to label.")

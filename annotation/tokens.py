@@ -6,6 +6,15 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from annotation.models import Account, ApiToken
+from annotation.prepared import Prepared
+
+_LIVE = Prepared(
+    lambda digest: (
+        ApiToken.objects.select_related("account")
+        .filter(digest=digest, revoked_at=None, account__is_active=True)
+        .order_by()
+    )
+)
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -17,11 +26,7 @@ class TokenAuthentication(BaseAuthentication):
             return None
         if len(words) != 2:
             raise AuthenticationFailed("Send the header as: Authorization: Bearer KEY")
-        token = (
-            ApiToken.objects.select_related("account")
-            .filter(digest=ApiToken.digest_of(words[1]), revoked_at=None, account__is_active=True)
-            .first()
-        )
+        token = _LIVE.first(digest=ApiToken.digest_of(words[1]))
         if token is None:
             raise AuthenticationFailed("This key is unknown or revoked. Make a new one.")
         self._note_use(token)

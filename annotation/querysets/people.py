@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.db import models
 from django.db.models import Count, Max, OuterRef, Q, Subquery
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Membership, Project
+    from annotation.models import Account, Membership, Project  # noqa: F401  (named in a string)
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
@@ -27,11 +28,13 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
-    def of(self, account: Account, project: Project) -> Membership | None:
+    def seats_of(self, account: Account, slug: str) -> MembershipQuerySet:
+        """The account's place in a project that is not archived, with what the project asks."""
         return (
-            self.filter(account=account, project=project, active=True)
+            self.filter(account=account, active=True)
+            .filter(project__slug=slug, project__archived_at=None)
             .select_related("project__task_type")
-            .first()
+            .order_by()
         )
 
     def for_progress(self) -> MembershipQuerySet:
@@ -44,3 +47,10 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
 
     def in_project(self, project: Project) -> MembershipQuerySet:
         return self.filter(project=project)
+
+    def named(self, aliases: Iterable[str]) -> MembershipQuerySet:
+        return self.filter(alias__in=list(aliases))
+
+    def locked(self) -> MembershipQuerySet:
+        """For this transaction alone; waits for whoever has them."""
+        return self.select_for_update(no_key=True, of=("self",))

@@ -51,18 +51,32 @@ def check(
 
 
 def from_row(task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]) -> Answer | None:
-    """What a row says is right, in its columns `known` and `explanation`; None if it is no test.
+    """What a row of practice or probes says is right; None for a row of another purpose.
 
-    `known` is the deciding answer, or an object of answers by field. Raises `BadAnswer`.
+    Its columns are those of `columns`: the deciding answer, or an object of answers by field, and
+    why. Raises `BadAnswer`.
     """
-    told, explanation = values.get("known"), values.get("explanation") or ""
     if purpose not in PURPOSES:
-        if told or explanation:
-            raise BadAnswer("known", f"is for rows of purpose {' or '.join(PURPOSES)}.")
         return None
-    if not isinstance(explanation, str):
-        raise BadAnswer("explanation", "is not text. Put it in quotes.")
-    return check(task, purpose, _by_field(task, told), explanation)
+    known, explanation = columns(task)
+    told = values.get(explanation) or ""
+    if not isinstance(told, str):
+        raise BadAnswer(explanation, "is not text. Put it in quotes.")
+    try:
+        return check(task, purpose, _by_field(task, values.get(known)), told)
+    except BadAnswer as error:
+        raise BadAnswer(
+            explanation if error.field == "explanation" else known, str(error)
+        ) from error
+
+
+def columns(task: tasktypes.TaskType) -> tuple[str, str]:
+    """The columns of a row that say what is right and why; no text of the task has their names."""
+    texts = {text.name for text in task.texts}
+    return (
+        "known_answer" if "known" in texts else "known",
+        "known_explanation" if "explanation" in texts else "explanation",
+    )
 
 
 def agrees(said: Mapping[str, Any], values: Mapping[str, Any]) -> bool:

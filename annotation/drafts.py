@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import tasktypes, taxonomy
+from annotation import answers, tasktypes, taxonomy
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -19,7 +19,8 @@ class Draft:
     """A row that was found good: an item to be.
 
     `cluster` is a digest of the source question; `repeats` the key of the item whose texts this
-    one says again, else empty; `fields` whatever the row holds beside what every item has.
+    one says again, else empty; `fields` whatever the row holds beside what every item has;
+    `known` what is right of an item for practice or probes.
     """
 
     row: Row
@@ -32,6 +33,7 @@ class Draft:
     repeats: str
     texts: dict[str, str]
     fields: dict[str, Any]
+    known: answers.Answer | None = None
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this draft, turned down after all."""
@@ -70,6 +72,9 @@ def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
         if text.required and not words[text.name].strip():
             raise _Fault(text.name, "is empty or missing; every item needs it.")
     category = _category(words["category"].strip())
+    purpose = _short("purpose", words["purpose"].strip()) or "test"
+    known = _known(task, purpose, values, words["repeats"].strip())
+    apart = {*COLUMNS, *texts, *(answers.columns(task) if known else ())}
     return Draft(
         row=row,
         key=_key(words["key"].strip()),
@@ -77,11 +82,24 @@ def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
         source_ability=_source_ability(words["source_ability"].strip(), category),
         cluster=_cluster(words["cluster"].strip() or words[texts[0]].strip()),
         origin=_short("origin", words["origin"].strip()),
-        purpose=_short("purpose", words["purpose"].strip()) or "test",
+        purpose=purpose,
         repeats=words["repeats"].strip(),
         texts={name: words[name] for name in texts if words[name]},
-        fields={n: v for n, v in values.items() if n not in COLUMNS and n not in texts},
+        fields={name: value for name, value in values.items() if name not in apart},
+        known=known,
     )
+
+
+def _known(
+    task: tasktypes.TaskType, purpose: str, values: dict[str, Any], repeats: str
+) -> answers.Answer | None:
+    try:
+        known = answers.from_row(task, purpose, values)
+    except answers.BadAnswer as error:
+        raise _Fault(error.field, str(error)) from error
+    if known and repeats:
+        raise _Fault("repeats", "is for items to work on; one with a known answer repeats none.")
+    return known
 
 
 def _text(values: dict[str, Any], name: str) -> str:

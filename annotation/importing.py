@@ -10,7 +10,9 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import Max
+from django.utils import timezone
 
+from annotation import known as known_answers
 from annotation import tasktypes, writing
 from annotation.drafts import Draft, check
 from annotation.models import (
@@ -92,7 +94,8 @@ def store(
     """Store what is new of the drafts, batch by batch, and say what became of each.
 
     `accept` takes items as already resolved (source: imported), as published data is: they get no
-    slots. Otherwise each gets as many slots as the project's overlap. A dry run stores nothing
+    slots. Otherwise each gets as many slots as the project's overlap; one with a known answer, for
+    practice or probes, gets none either way. A dry run stores nothing
     and also works for a project that is not there yet (None); it keeps what it
     must know of every item.
     """
@@ -126,15 +129,17 @@ def _known(project: Project | None, drafts: list[Draft]) -> dict[str, _Known]:
         return known
     keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
     items = Item.objects.filter(project=project, key__in=keys).select_related("duplicate_of")
+    right = {one.item_id: one for one in Resolution.objects.current().known().of_items(items)}
     for item in items:
-        known[item.key] = _Known(set(), _facts(item), deleted=item.deleted_at is not None)
+        facts = _facts(item, right.get(item.pk))
+        known[item.key] = _Known(set(), facts, deleted=item.deleted_at is not None)
     stored = Revision.objects.filter(item__in=items)
     for key, digest in stored.values_list("item__key", "digest"):
         known[key].digests.add(digest)
     return known
 
 
-def _facts(item: Item) -> dict[str, Any]:
+def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
     """What a row says of an item beside its texts, as it is stored."""
     return {
         "category": item.category,
@@ -144,6 +149,7 @@ def _facts(item: Item) -> dict[str, Any]:
         "purpose": item.purpose,
         "repeats": item.duplicate_of.key if item.duplicate_of else "",
         "fields": item.fields,
+        "known": (known.values, known.comment) if known else None,
     }
 
 
@@ -157,6 +163,7 @@ def _said(draft: Draft) -> dict[str, Any]:
         "purpose": draft.purpose,
         "repeats": draft.repeats,
         "fields": draft.fields,
+        "known": (draft.known.values, draft.known.explanation) if draft.known else None,
     }
 
 
@@ -218,11 +225,21 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
         Revision(item=item, number=1, texts=text, digest=texts_digest(text))
         for item, text in zip(items, texts, strict=True)
     )
+    pairs = list(zip(revisions, drafts, strict=True))
+    Resolution.objects.bulk_create(
+        known_answers.resolution(revision, draft.known, None, timezone.now())
+        for revision, draft in pairs
+        if draft.known
+    )
+    unknown = [(revision, draft) for revision, draft in pairs if not draft.known]
     if accept:
-        effects = (draft.category.expected_effect for draft in drafts)
-        Resolution.objects.bulk_create(map(_accepted, revisions, effects))
+        Resolution.objects.bulk_create(
+            _accepted(revision, draft.category.expected_effect) for revision, draft in unknown
+        )
     else:
-        Slot.objects.bulk_create(slot for item in items for slot in _slots(project, item))
+        Slot.objects.bulk_create(
+            slot for revision, _ in unknown for slot in _slots(project, revision.item)
+        )
 
 
 def _item(project: Project, draft: Draft, position: int, flags: list[str]) -> Item:

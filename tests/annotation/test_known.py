@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from annotation import answers, known, queue, tasktypes
+from annotation import answers, importing, known, queue, tasktypes
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
+from formats.rows import Row
 from tests.builders import (
+    TEXTS,
     make_item,
     make_known,
     make_member,
@@ -197,7 +199,6 @@ def test_a_row_says_what_is_right_as_one_answer_or_by_field() -> None:
         ("probe", {"known": "{not json"}, "known"),
         ("probe", {"known": ["error"]}, "known"),
         ("probe", {"known": "error", "explanation": 5}, "explanation"),
-        ("test", {"known": "error"}, "known"),
     ],
 )
 def test_a_row_that_does_not_fit_is_turned_down_by_the_name_of_its_column(
@@ -221,3 +222,46 @@ def test_the_order_is_a_members_own_and_always_the_same() -> None:
     found = [make_item(project) for _ in range(12)]
     assert known.in_order_of(one, found) == known.in_order_of(one, found[::-1])
     assert known.in_order_of(one, found) != known.in_order_of(other, found)
+
+
+def imported(project: Project, **values: Any) -> importing.Report:
+    """One row of practice, imported."""
+    row = {"key": "p", "category": "entity", "purpose": "practice", "known": "invalid", **TEXTS}
+    row |= {"explanation": "Six, not eight.", "author": "me", **values}
+    task = tasktypes.of_project(project)
+    drafts = importing.check([Row("rows.jsonl", 1, row)], task)
+    return importing.store(project, drafts)
+
+
+def test_an_import_brings_items_with_known_answers(lead: Membership) -> None:
+    assert imported(lead.project).new == 1
+    [item] = known.items(lead.project, "practice")
+    held = current(item)
+    assert held
+    assert (held.value, held.comment, held.source) == ("invalid", "Six, not eight.", "known")
+    assert item.fields == {"author": "me"}
+    assert not Slot.objects.exists()
+
+
+def test_the_same_row_again_is_nothing_new_and_another_answer_a_conflict(
+    lead: Membership,
+) -> None:
+    imported(lead.project)
+    assert imported(lead.project).unchanged == 1
+    [conflict] = imported(lead.project, known="valid").conflicts
+    assert "known" in conflict.reason
+    assert Resolution.objects.count() == 1
+
+
+def test_a_row_of_practice_without_an_explanation_is_bad(lead: Membership) -> None:
+    [bad] = imported(lead.project, explanation="").bad
+    assert bad.field == "explanation"
+    [bad] = imported(lead.project, repeats="other").bad
+    assert bad.field == "repeats"
+
+
+def test_rows_to_work_on_keep_columns_of_those_names_as_fields(lead: Membership) -> None:
+    imported(lead.project, purpose="test")
+    item = Item.objects.get()
+    assert item.fields == {"author": "me", "known": "invalid", "explanation": "Six, not eight."}
+    assert Slot.objects.count() == 1

@@ -1,24 +1,21 @@
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
 from annotation.drafts import Draft, required_columns
+from annotation.management import files
 from annotation.models import Project
 from formats.readers import READERS
-from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
-from formats.writers import write_csv
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
 
-SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".zip": "fbi"}
 DEFAULT_TASK = "perturbation-vetting"
-SHOWN = 20
-COLUMNS = ("problem", "file", "line", "field", "reason")
 
 
 class Command(BaseCommand):
@@ -47,46 +44,23 @@ class Command(BaseCommand):
         task = _task_type(project, options["task_type"])
         drafts = _drafts(options["path"], _format(options["path"], options["format"]), task)
         bad, first = _until_good(drafts)
-        report_file = _open_errors(options["errors"])
-        try:
+        with files.errors(options["errors"]) as report_file:
             if first is None:
                 self._report(importing.Report(bad=bad), report_file)
-                raise _refusal("No row can be used; nothing was imported.")
+                raise files.refusal("No row can be used; nothing was imported.")
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task)
-            stream = self._watched(chain(bad, [first], drafts))
+            stream = files.watched(chain(bad, [first], drafts), self.stderr)
             report = importing.store(
                 project, stream, accept=options["accept"], dry_run=options["dry_run"]
             )
             self._report(report, report_file)
-        finally:
-            if report_file:
-                report_file.close()
         self._sum_up(report, options["project"], options["dry_run"])
-
-    def _watched(self, drafts: Iterable[Draft | BadRow]) -> Iterator[Draft | BadRow]:
-        """The same drafts; on a terminal their number runs along."""
-        show = self.stderr.isatty()
-        for count, draft in enumerate(drafts, start=1):
-            if show and count % 100 == 0:
-                self.stderr.write(f"\r{count:,} rows", ending="")
-                self.stderr.flush()
-            yield draft
-        if show:
-            self.stderr.write("\r", ending="")
 
     def _report(self, report: importing.Report, file: TextIO | None) -> None:
         problems = [("bad", row) for row in report.bad]
         problems += [("conflict", row) for row in report.conflicts]
-        for problem, row in problems[:SHOWN]:
-            place = f"{row.file}, line {row.line}"
-            field = f", {row.field}" if row.field else ""
-            self.stderr.write(f"{problem}: {place}{field}: {row.reason}")
-        if len(problems) > SHOWN:
-            where = "--errors FILE lists all" if file is None else f"all are in {file.name}"
-            self.stderr.write(f"... and {len(problems) - SHOWN:,} more; {where}.")
-        if file:
-            write_csv((_cells(*entry) for entry in problems), COLUMNS, file)
+        files.tell(problems, self.stderr, file)
 
     def _sum_up(self, report: importing.Report, slug: str, dry_run: bool) -> None:
         verb = "would be imported" if dry_run else "imported"
@@ -96,19 +70,15 @@ class Command(BaseCommand):
         )
 
 
-def _refusal(message: str) -> CommandError:
-    return CommandError(message, returncode=2)
-
-
 def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
     """The project, or None if it is to be made."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None and not create:
-        raise _refusal(f"There is no project {slug!r}. Add --create to make it.")
+        raise files.refusal(f"There is no project {slug!r}. Add --create to make it.")
     if project and project.archived_at:
-        raise _refusal(f"The project {slug!r} is archived. Choose another one.")
+        raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
     if project and task_type not in {None, project.task_type.slug}:
-        raise _refusal(
+        raise files.refusal(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. "
             "Leave --task-type out or choose another project."
         )
@@ -121,7 +91,7 @@ def _task_type(project: Project | None, slug: str | None) -> tasktypes.TaskType:
     known = tasktypes.definitions()
     slug = slug or DEFAULT_TASK
     if slug not in known:
-        raise _refusal(f"There is no task type {slug!r}; known are {', '.join(known)}.")
+        raise files.refusal(f"There is no task type {slug!r}; known are {', '.join(known)}.")
     return tasktypes.from_definition(known[slug])
 
 
@@ -129,7 +99,7 @@ def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
     try:
         validate_slug(slug)
     except ValidationError as error:
-        raise _refusal(
+        raise files.refusal(
             f"{slug!r} cannot name a project: use letters, digits, hyphens and underscores."
         ) from error
     named = {"name": name} if name else {}
@@ -137,12 +107,8 @@ def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
 
 
 def _format(path: Path, given: str | None) -> str:
-    guess = given or SUFFIXES.get(path.suffix.lower(), "fbi" if path.is_dir() else "")
-    if not guess:
-        raise _refusal(
-            f"{path}: the suffix does not tell the format. Add --format {'|'.join(READERS)}."
-        )
-    return guess
+    guess = given or ("fbi" if path.is_dir() else None)
+    return files.format_of(path, guess, files.SUFFIXES | {".zip": "fbi"})
 
 
 def _drafts(path: Path, name: str, task: tasktypes.TaskType) -> Iterator[Draft | BadRow]:
@@ -150,27 +116,10 @@ def _drafts(path: Path, name: str, task: tasktypes.TaskType) -> Iterator[Draft |
     try:
         rows = READERS[name](path, DEFAULT_LIMITS)
         if name in {"csv", "tsv"}:
-            rows = _with_columns(rows, required_columns(task))
+            rows = files.with_columns(rows, required_columns(task))
     except FormatError as error:
-        raise _refusal(str(error)) from error
+        raise files.refusal(str(error)) from error
     return importing.check(rows, task)
-
-
-def _with_columns(
-    rows: Iterator[Row | BadRow], required: tuple[str, ...]
-) -> Iterator[Row | BadRow]:
-    """The same rows, if the first good one has the columns that all must have."""
-    seen: list[Row | BadRow] = []
-    for row in rows:
-        seen.append(row)
-        if isinstance(row, Row):
-            if missing := [name for name in required if name not in row.values]:
-                raise FormatError(
-                    f"{row.file}: wrong columns, missing: {', '.join(missing)}; found: "
-                    f"{', '.join(row.values)[:500]}. Needed are {', '.join(required)}."
-                )
-            break
-    return chain(seen, rows)
 
 
 def _until_good(drafts: Iterator[Draft | BadRow]) -> tuple[list[BadRow], Draft | None]:
@@ -181,18 +130,3 @@ def _until_good(drafts: Iterator[Draft | BadRow]) -> tuple[list[BadRow], Draft |
             return bad, draft
         bad.append(draft)
     return bad, None
-
-
-def _open_errors(path: Path | None) -> TextIO | None:
-    if path is None:
-        return None
-    try:
-        return path.open("w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise _refusal(
-            f"{path}: cannot be written ({error.strerror}). Choose another file."
-        ) from error
-
-
-def _cells(problem: str, row: BadRow) -> dict[str, Any]:
-    return dict(zip(COLUMNS, (problem, row.file, row.line, row.field, row.reason), strict=True))

@@ -1,0 +1,215 @@
+"""Labels that people made elsewhere, into a project, in small transactions.
+
+The raters become members without an account. Idempotent: a row's submission is a digest of what it
+says, so the same row again is nothing new. Labels fill free places of their items as if they were
+given here; what finds none is kept as extra, and counts once a place is added and the file is
+imported again. Nothing that is there is overwritten: a later label of a rater supersedes the
+earlier one, and an earlier one that comes late joins the history.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from django.db.models import F
+
+from annotation import resolving, writing
+from annotation import standing as standings
+from annotation.models import Event, Label, Membership, Project, Slot, Stage
+from annotation.standing import Standing
+from annotation.statements import Statement
+from formats.rows import BadRow
+
+# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+BATCH = 25
+
+
+@dataclass
+class Report:
+    """What became of the rows of one import, counted.
+
+    Of the new ones `older` are superseded by a later label. Of all, `extra` fill no place;
+    `overlap` is how many places an item needs so that all of them count, 0 if all do. Of the
+    unchanged ones `promoted` were extra before and have a place now.
+    """
+
+    new: int = 0
+    unchanged: int = 0
+    older: int = 0
+    extra: int = 0
+    overlap: int = 0
+    promoted: int = 0
+    raters: int = 0
+    bad: list[BadRow] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        return self.new + self.unchanged + len(self.bad)
+
+
+def store(
+    project: Project,
+    statements: Iterable[Statement | BadRow],
+    *,
+    now: datetime,
+    dry_run: bool = False,
+    as_members: bool = False,
+    member: Membership | None = None,
+) -> Report:
+    """Store what is new of the statements, batch by batch, and say what became of each.
+
+    A rater whose name is the alias of somebody with an account is refused, unless `as_members`
+    says that they are the same. A dry run stores nothing and keeps what it must know of every
+    row. `member` is who imports, for the record.
+    """
+    report, imagined = Report(), Standing(project)
+    stream = iter(statements)
+    while batch := list(islice(stream, BATCH)):
+        report.bad += [row for row in batch if isinstance(row, BadRow)]
+        good = [row for row in batch if isinstance(row, Statement)]
+        if dry_run:
+            seen = standings.look(project, good, now=now, locked=False)
+            imagined = seen.under(imagined)
+            _take_all(good, imagined, report, as_members=as_members, store=False)
+            continue
+        with writing.transact():
+            standing = standings.look(project, good, now=now, locked=True)
+            touched = _take_all(good, standing, report, as_members=as_members, store=True)
+            for key in sorted(touched, key=lambda key: standing.items[key].pk):
+                resolving.settle(standing.items[key], now=now)
+    if not dry_run:
+        _record(project, report, member)
+    return report
+
+
+def _take_all(
+    statements: list[Statement],
+    standing: Standing,
+    report: Report,
+    *,
+    as_members: bool,
+    store: bool,
+) -> set[str]:
+    """Take the statements in, one after the other; the keys of the items that have a new say."""
+    touched = set()
+    for one in statements:
+        if fault := standing.fault(one, as_members=as_members):
+            report.bad.append(one.bad(*fault))
+            continue
+        same = standing.same(one)
+        label = _again(one, same, standing, report) if same else _new(one, standing, report)
+        if label is None:
+            continue
+        if store:
+            _save(label)
+        if label.current:
+            touched.add(one.item)
+    return touched
+
+
+def _again(one: Statement, same: Label, standing: Standing, report: Report) -> Label | None:
+    """The label of a statement that is here already, if it gets a place only now."""
+    report.unchanged += 1
+    if same.counted or not same.current or same.revision_id != standing.revision(one).pk:
+        return None
+    same.slot = standing.place(one)
+    same.counted = same.slot is not None
+    if same.slot is None:
+        _note_extra(one, 0, standing, report)
+        return None
+    standing.extra[same.item_id] -= 1
+    report.promoted += 1
+    return same
+
+
+def _new(one: Statement, standing: Standing, report: Report) -> Label:
+    """The label that a statement makes; not stored."""
+    report.new += 1
+    report.raters += one.rater not in standing.members
+    earlier, item = standing.said(one), standing.items[one.item]
+    older = earlier is not None and earlier.created_at > one.time
+    slot = None if older else standing.place(one)
+    label = _label(one, standing, slot, None if older else earlier, current=not older)
+    standing.sent[label.submission] = label
+    if older:
+        report.older += 1
+        return label
+    standing.current[item.pk, one.rater] = label
+    was_extra = earlier is not None and not earlier.counted
+    if slot is None and label.revision.number == item.revision_number:
+        _note_extra(one, 1 - was_extra, standing, report)
+    elif was_extra:
+        standing.extra[item.pk] = standing.extra.get(item.pk, 1) - 1
+    return label
+
+
+def _note_extra(one: Statement, more: int, standing: Standing, report: Report) -> None:
+    pk = standing.items[one.item].pk
+    standing.extra[pk] = standing.extra.get(pk, 0) + more
+    report.extra += 1
+    report.overlap = max(report.overlap, standing.places[pk] + standing.extra[pk])
+
+
+def _label(
+    one: Statement,
+    standing: Standing,
+    slot: Slot | None,
+    supersedes: Label | None,
+    *,
+    current: bool,
+) -> Label:
+    item = standing.items[one.item]
+    return Label(
+        project=standing.project,
+        item=item,
+        revision=standing.revision(one),
+        slot=slot,
+        stage=Stage.WORK,
+        member=standing.member(one.rater),
+        choice=one.choice,
+        answers=one.answers,
+        comment=one.comment,
+        submission=one.digest(standing.project.slug),
+        task_type=standing.project.task_type,
+        supersedes=supersedes,
+        current=current,
+        counted=slot is not None,
+        seconds=one.seconds,
+        evaluator_seen=item.first_reply_at is not None,
+        informed=one.informed,
+        created_at=one.time,
+    )
+
+
+def _save(label: Label) -> None:
+    """Store a new label, or the place that an older one was given."""
+    if label.member.pk is None:
+        label.member.save()
+    label.member = label.member  # takes over the id
+    if label.slot:
+        label.slot.fill(label.member.pk)
+    if label.pk:
+        label.save(update_fields=["slot", "counted"])
+        return
+    if label.supersedes:
+        label.supersedes.give_way()
+    label.save(force_insert=True)
+    if label.current and not label.supersedes:
+        own = Membership.objects.filter(pk=label.member.pk)
+        own.update(labelled=F("labelled") + 1)
+
+
+def _record(project: Project, report: Report, member: Membership | None) -> None:
+    Event.record(
+        "import-labels",
+        project.slug,
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        new=report.new,
+        unchanged=report.unchanged,
+        extra=report.extra,
+        promoted=report.promoted,
+        raters=report.raters,
+        bad=len(report.bad),
+    )

@@ -1,0 +1,102 @@
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from annotation import importing_labels, statements, tasktypes
+from annotation.management import files
+from annotation.models import Project
+from annotation.statements import Statement
+from formats.readers import READERS
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
+
+FORMATS = ("csv", "tsv", "jsonl")
+
+
+class Command(BaseCommand):
+    help = (
+        "Import labels that people made elsewhere; raters become members without an account. "
+        "Needed columns: item (its key), rater, time (ISO 8601, without a zone it is UTC), and "
+        "one for each field of the task type that is asked for; optional: "
+        f"{', '.join(statements.OPTIONAL)}. Rows that cannot be used are reported and the others "
+        "imported; again is nothing new."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path, help="the file")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--format", choices=FORMATS, help="default: by the suffix")
+        parser.add_argument(
+            "--ignore",
+            default="",
+            metavar="COLUMN,...",
+            help="columns that are none of ours; any other unknown one makes its row bad",
+        )
+        parser.add_argument(
+            "--as-members",
+            action="store_true",
+            help="take raters with the alias of a member with an account for that person",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
+        parser.add_argument(
+            "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = _project(options["project"])
+        now = timezone.now()
+        found = _statements(options, tasktypes.of_project(project), now)
+        with files.errors(options["errors"]) as file:
+            report = importing_labels.store(
+                project,
+                files.watched(found, self.stderr),
+                now=now,
+                dry_run=options["dry_run"],
+                as_members=options["as_members"],
+            )
+            files.tell([("bad", row) for row in report.bad], self.stderr, file)
+        if report.bad and not report.new + report.unchanged:
+            raise files.refusal("No row can be used; nothing was imported.")
+        for line in _summary(report, project.slug, options["dry_run"]):
+            self.stdout.write(line)
+
+
+def _project(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    if project is None:
+        raise files.refusal(f"There is no project {slug!r}. Import its items first.")
+    if project.archived_at:
+        raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
+    return project
+
+
+def _statements(
+    options: dict[str, Any], task: tasktypes.TaskType, now: Any
+) -> Iterator[Statement | BadRow]:
+    """The file's rows, checked; every fault of the whole file is raised before the first."""
+    path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
+    try:
+        rows = READERS[files.format_of(path, options["format"])](path, DEFAULT_LIMITS)
+        rows = files.with_columns(rows, statements.NEEDED)
+    except FormatError as error:
+        raise files.refusal(str(error)) from error
+    return statements.check(rows, task, now=now, ignored=ignored)
+
+
+def _summary(report: importing_labels.Report, slug: str, dry_run: bool) -> Iterator[str]:
+    verb = "would be imported" if dry_run else "imported"
+    older = f" ({report.older:,} of them superseded by later ones)" if report.older else ""
+    yield (
+        f"{slug}: {report.rows:,} rows: {report.new:,} labels {verb}{older}, "
+        f"{report.unchanged:,} unchanged, {len(report.bad):,} bad; {report.raters:,} new raters."
+    )
+    if report.promoted:
+        yield f"{report.promoted:,} that were extra before count now."
+    if report.extra:
+        yield (
+            f"{report.extra:,} are kept as extra and do not count: raise the overlap to "
+            f"{report.overlap} and import the file again to count them."
+        )

@@ -1,0 +1,93 @@
+"""What commands that read files of rows have in common: formats by suffix, and bad rows told."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, TextIO
+
+from django.core.management.base import CommandError, OutputWrapper
+
+from formats.readers import READERS
+from formats.rows import BadRow, FormatError, Row
+from formats.writers import write_csv
+
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+SHOWN = 20
+COLUMNS = ("problem", "file", "line", "field", "reason")
+
+
+def refusal(message: str) -> CommandError:
+    """An end without a traceback, for what the person who typed the command can mend."""
+    return CommandError(message, returncode=2)
+
+
+def format_of(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:
+    """The name of the format that is asked for, or that the suffix tells."""
+    guess = given or suffixes.get(path.suffix.lower(), "")
+    if not guess:
+        raise refusal(
+            f"{path}: the suffix does not tell the format. Add --format {'|'.join(READERS)}."
+        )
+    return guess
+
+
+def with_columns(rows: Iterator[Row | BadRow], required: tuple[str, ...]) -> Iterator[Row | BadRow]:
+    """The same rows, if the first good one has the columns that all must have."""
+    seen: list[Row | BadRow] = []
+    for row in rows:
+        seen.append(row)
+        if isinstance(row, Row):
+            if missing := [name for name in required if name not in row.values]:
+                raise FormatError(
+                    f"{row.file}: wrong columns, missing: {', '.join(missing)}; found: "
+                    f"{', '.join(row.values)[:500]}. Needed are {', '.join(required)}."
+                )
+            break
+    return chain(seen, rows)
+
+
+@contextmanager
+def errors(path: Path | None) -> Iterator[TextIO | None]:
+    """The file that takes every bad row, opened before anything is done; None if none is named."""
+    if path is None:
+        yield None
+        return
+    try:
+        stream = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise refusal(
+            f"{path}: cannot be written ({error.strerror}). Choose another file."
+        ) from error
+    with stream:
+        yield stream
+
+
+def tell(problems: list[tuple[str, BadRow]], terminal: OutputWrapper, file: TextIO | None) -> None:
+    """Name the first problems on the terminal, and all of them in the file."""
+    for problem, row in problems[:SHOWN]:
+        field = f", {row.field}" if row.field else ""
+        terminal.write(f"{problem}: {row.file}, line {row.line}{field}: {row.reason}")
+    if len(problems) > SHOWN:
+        where = "--errors FILE lists all" if file is None else f"all are in {file.name}"
+        terminal.write(f"... and {len(problems) - SHOWN:,} more; {where}.")
+    if file:
+        write_csv(map(_cells, problems), COLUMNS, file)
+
+
+def watched(rows: Iterable[Any], terminal: OutputWrapper) -> Iterator[Any]:
+    """The same rows; on a terminal their number runs along."""
+    show = terminal.isatty()
+    for count, row in enumerate(rows, start=1):
+        if show and count % 100 == 0:
+            terminal.write(f"\r{count:,} rows", ending="")
+            terminal.flush()
+        yield row
+    if show:
+        terminal.write("\r", ending="")
+
+
+def _cells(entry: tuple[str, BadRow]) -> dict[str, Any]:
+    problem, row = entry
+    cells = (problem, row.file, row.line, row.field, row.reason)
+    return dict(zip(COLUMNS, cells, strict=True))

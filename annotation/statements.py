@@ -1,0 +1,214 @@
+"""Rows as labels to be: what people said of items elsewhere, and why a row cannot be used; pure."""
+
+import hashlib
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from annotation import fields, tasktypes
+from formats.rows import BadRow, Row
+
+NEEDED = ("item", "rater", "time")
+OPTIONAL = ("comment", "seconds", "revision", "stage", "informed")
+COLUMNS = (*NEEDED, *OPTIONAL)
+# A field of a task type may bear the name of a column; then its column has this in front.
+PREFIX = "answers."
+ALIAS_LENGTH = 80
+COMMENT_LENGTH = 10_000
+LARGEST_REVISION = 2_147_483_647
+YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A row that was found good: a label to be. `revision` is None for the current one."""
+
+    row: Row
+    item: str
+    rater: str
+    time: datetime
+    answers: dict[str, Any]
+    choice: str
+    comment: str
+    seconds: float | None
+    revision: int | None
+    informed: bool
+
+    def digest(self, project: str) -> str:
+        """What makes the same row the same label, however often it is imported."""
+        parts = [project, self.item, self.rater, self.time.isoformat(), self.answers]
+        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def bad(self, field: str, reason: str) -> BadRow:
+        """The row of this statement, turned down after all."""
+        return BadRow(self.row.file, self.row.line, field, reason)
+
+
+class _Fault(ValueError):
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+def check(
+    rows: Iterable[Row | BadRow],
+    task: tasktypes.TaskType,
+    *,
+    now: datetime,
+    ignored: Sequence[str] = (),
+) -> Iterator[Statement | BadRow]:
+    """Each row as a label to be, or why it cannot be one.
+
+    `ignored` names columns that are none of ours. Any other unknown one makes its row bad, since
+    a misspelt field would else be dropped in silence.
+    """
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        try:
+            yield _statement(row, task, now, frozenset(ignored))
+        except _Fault as fault:
+            yield BadRow(row.file, row.line, fault.field, str(fault))
+
+
+def columns(task: tasktypes.TaskType) -> tuple[str, ...]:
+    """Every column that a file may have."""
+    return (*COLUMNS, *(field.name for field in task.fields))
+
+
+def _statement(
+    row: Row, task: tasktypes.TaskType, now: datetime, ignored: frozenset[str]
+) -> Statement:
+    told = {name: value for name, value in row.values.items() if name not in ignored}
+    _check_known(told, task)
+    if _words(told, "stage").strip() not in {"", "work"}:
+        raise _Fault("stage", f"is {told['stage']!r}; only labels of stage work are imported.")
+    answers = _cleaned(task, _answers(told, task))
+    return Statement(
+        row=row,
+        item=_filled(told, "item"),
+        rater=_rater(_filled(told, "rater")),
+        time=_time(_filled(told, "time"), now),
+        answers=answers,
+        choice=task.choice_of(answers),
+        comment=_comment(_words(told, "comment")),
+        seconds=_seconds(told.get("seconds")),
+        revision=_revision(told.get("revision")),
+        informed=_informed(told.get("informed")),
+    )
+
+
+def _check_known(told: dict[str, Any], task: tasktypes.TaskType) -> None:
+    known = columns(task)
+    for name, value in told.items():
+        if name.removeprefix(PREFIX) not in known and value not in (None, ""):
+            raise _Fault(name, f"is no column here; there are {', '.join(known)}. Rename it.")
+
+
+def _answers(told: dict[str, Any], task: tasktypes.TaskType) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for field in task.fields:
+        plain = None if field.name in COLUMNS else told.get(field.name)
+        value = told.get(PREFIX + field.name, plain)
+        found[field.name] = _of_cell(field, value) if isinstance(value, str) else value
+    return found
+
+
+def _of_cell(field: fields.Field, cell: str) -> object:
+    """A cell of a table of text as its field takes it: several values as JSON or a;b."""
+    cell = cell.strip() if field.kind not in {"text", "edit"} else cell
+    if field.kind not in {"choices", "claim_check"} or not cell:
+        return cell
+    if cell[0] in "[{":
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError) as error:
+            raise _Fault(field.name, "looks like JSON and cannot be read as such.") from error
+    return [part.strip() for part in cell.split(";") if part.strip()]
+
+
+def _cleaned(task: tasktypes.TaskType, answers: dict[str, object]) -> dict[str, Any]:
+    try:
+        return task.clean(answers)
+    except fields.FieldError as error:
+        raise _Fault(error.field, str(error)) from error
+
+
+def _words(told: dict[str, Any], name: str) -> str:
+    value = told.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _Fault(name, "is not text. Put it in quotes.")
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise _Fault(name, "holds a character that cannot be stored (NUL or half of a pair).")
+    return value
+
+
+def _filled(told: dict[str, Any], name: str) -> str:
+    value = _words(told, name).strip()
+    if not value:
+        raise _Fault(name, "is empty or missing; every label needs it.")
+    return value
+
+
+def _rater(name: str) -> str:
+    if len(name) > ALIAS_LENGTH:
+        raise _Fault("rater", f"is longer than {ALIAS_LENGTH} characters.")
+    if any(unicodedata.category(character).startswith("C") for character in name):
+        raise _Fault("rater", "holds control characters. Take them out.")
+    return name
+
+
+def _time(written: str, now: datetime) -> datetime:
+    """ISO 8601; without a time zone it is taken for UTC."""
+    try:
+        time = datetime.fromisoformat(written)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise _Fault("time", f"is {written!r}; write it as 2026-01-31T14:05:00Z.") from error
+    if time > now:
+        raise _Fault("time", f"is {written!r}, which is yet to come. Mend it.")
+    return time
+
+
+def _comment(text: str) -> str:
+    if len(text) > COMMENT_LENGTH:
+        raise _Fault("comment", f"is longer than {COMMENT_LENGTH:,} characters.")
+    return text
+
+
+def _seconds(value: object) -> float | None:
+    if value in (None, ""):
+        return None
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise _Fault("seconds", f"is {value!r}; write a number from 0 up, or leave it out.")
+    return seconds
+
+
+def _revision(value: object) -> int | None:
+    if value in (None, ""):
+        return None
+    text = str(value).strip()
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal() and len(text) < 11):
+        raise _Fault("revision", f"is {value!r}; write the number of a revision.")
+    if not 1 <= int(text) <= LARGEST_REVISION:
+        raise _Fault("revision", f"is {value!r}; revisions are numbered from 1.")
+    return int(text)
+
+
+def _informed(value: object) -> bool:
+    known = YES_NO.get("" if value is None else str(value).strip().lower())
+    if known is None:
+        raise _Fault("informed", f"is {value!r}; write yes or no.")
+    return known

@@ -1,0 +1,350 @@
+"""Labels that people made elsewhere."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotation import places
+from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
+from tests.builders import make_item, make_member, make_project, make_revision, say, take
+
+pytestmark = pytest.mark.django_db
+
+VALID = {"item": "a", "rater": "one", "time": "2025-03-01T10:00:00Z", "choice": "valid"}
+RATINGS = ["item", "rater", "time", "naturalness", "relatedness", "correctness"]
+
+
+@pytest.fixture
+def project() -> Project:
+    made = make_project("p")
+    make_item(made, "a")
+    return made
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Any:
+    """Write rows as JSON Lines and give the path."""
+
+    def write(*rows: dict[str, Any]) -> Path:
+        path = tmp_path / "labels.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return path
+
+    return write
+
+
+def run(path: Path, **options: Any) -> str:
+    said = io.StringIO()
+    call_command("import_labels", str(path), project="p", stdout=said, stderr=said, **options)
+    return said.getvalue()
+
+
+def rated(path: Path, *ratings: tuple[Any, ...]) -> Path:
+    """A CSV file of ratings in the manner of study 003."""
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([RATINGS, *ratings])
+    return path
+
+
+# ---------------------------------------------------------------------------- three raters
+
+
+def three_raters(path: Path, *items: str) -> Path:
+    # Of item "a" two say 3 of each; of "b" the three differ, so that the middle one holds.
+    said = {"a": [(3, 3, 3), (3, 2, 3), (1, 3, 1)], "b": [(1, 3, 1), (2, 3, 2), (3, 3, 3)]}
+    return rated(
+        path,
+        *(
+            (item, f"rater-{number}", f"2025-03-0{number}T10:00:00", *numbers)
+            for item in items
+            for number, numbers in enumerate(said[item], start=1)
+        ),
+    )
+
+
+def test_three_raters_fill_three_places_and_resolve_by_their_rule(tmp_path: Path) -> None:
+    project = make_project("p", task_type="rating", overlap=3)
+    for key in "ab":
+        make_item(project, key)
+    said = run(three_raters(tmp_path / "ratings.csv", "a", "b"))
+    assert "6 rows: 6 labels imported, 0 unchanged, 0 bad; 3 new raters" in said
+    assert set(Slot.objects.values_list("state", flat=True)) == {"filled"}
+    held = {one.item.key: one.values for one in Resolution.objects.select_related("item")}
+    assert held["a"] == {"naturalness": 3, "relatedness": 3, "correctness": 3}
+    assert held["b"] == {"naturalness": 2, "relatedness": 3, "correctness": 2}
+
+
+def test_raters_are_members_without_an_account_whose_labels_are_counted(tmp_path: Path) -> None:
+    project = make_project("p", task_type="rating", overlap=3)
+    make_item(project, "a")
+    run(three_raters(tmp_path / "ratings.csv", "a"))
+    members = Membership.objects.filter(project=project)
+    assert [(one.alias, one.account, one.labelled) for one in members] == [
+        (f"rater-{number}", None, 1) for number in (1, 2, 3)
+    ]
+    label = Label.objects.get(member__alias="rater-2")
+    assert (label.choice, label.created_at.isoformat()) == ("3/2/3", "2025-03-02T10:00:00+00:00")
+    assert (label.informed, label.evaluator_seen, label.guidelines) == (False, False, None)
+
+
+def test_what_finds_no_place_is_extra_and_counts_once_there_is_one(tmp_path: Path) -> None:
+    project = make_project("p", task_type="rating", overlap=2)
+    item = make_item(project, "a")
+    path = three_raters(tmp_path / "ratings.csv", "a")
+    assert "1 are kept as extra and do not count: raise the overlap to 3" in run(path)
+    assert Label.objects.get(counted=False).slot is None
+    assert "raise the overlap to 3" in run(path)
+    places.add(item, "work", 1)
+    said = run(path)
+    assert "0 labels imported, 3 unchanged" in said
+    assert "1 that were extra before count now" in said
+    assert "raise the overlap" not in said
+    assert Label.objects.filter(counted=True).count() == 3
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(tmp_path: Path) -> None:
+    project = make_project("p", task_type="rating", overlap=2)
+    make_item(project, "a"), make_item(project, "b")
+    said = run(three_raters(tmp_path / "ratings.csv", "a", "b"), dry_run=True)
+    assert "6 labels would be imported" in said
+    assert "3 new raters" in said
+    assert "2 are kept as extra and do not count: raise the overlap to 3" in said
+    assert not Label.objects.exists()
+    assert not Membership.objects.exists()
+    assert not Event.objects.filter(kind="import-labels").exists()
+
+
+def test_a_dry_run_knows_what_earlier_batches_would_have_taken(tmp_path: Path) -> None:
+    project = make_project("p", task_type="rating")
+    keys = [f"item-{number}" for number in range(30)]
+    for key in keys:
+        make_item(project, key)
+    path = rated(
+        tmp_path / "ratings.csv",
+        *((key, rater, "2025-03-01", 1, 1, 1) for rater in ("one", "two") for key in keys),
+    )
+    dry = run(path, dry_run=True)
+    wet = run(path)
+    assert dry == wet.replace("labels imported", "labels would be imported")
+    assert "30 are kept as extra" in wet
+
+
+# ----------------------------------------------------------------------- again, and changes
+
+
+def test_again_is_nothing_new(project: Project, rows: Any) -> None:
+    path = rows(VALID | {"comment": "Six.", "seconds": 4})
+    assert "1 labels imported" in run(path)
+    assert "0 labels imported, 1 unchanged, 0 bad; 0 new raters" in run(path)
+    assert Label.objects.count() == 1
+    assert Membership.objects.get().labelled == 1
+
+
+def test_a_later_label_supersedes_and_an_earlier_one_joins_the_history(
+    project: Project, rows: Any
+) -> None:
+    late = VALID | {"choice": "invalid", "time": "2025-03-03"}
+    early = VALID | {"choice": "not-relevant", "time": "2025-03-01"}
+    said = run(rows(VALID | {"time": "2025-03-02"}, late, early))
+    assert "3 labels imported (1 of them superseded by later ones)" in said
+    current = Label.objects.get(current=True)
+    assert (current.choice, current.counted, current.supersedes.choice) == (
+        "invalid",
+        True,
+        "valid",
+    )
+    assert Label.objects.get(choice="not-relevant").supersedes is None
+    assert Membership.objects.get().labelled == 1
+    assert Resolution.objects.get(current=True).value == "invalid"
+
+
+def test_the_same_time_with_another_answer_is_a_contradiction(project: Project, rows: Any) -> None:
+    said = run(rows(VALID, VALID | {"choice": "invalid"}))
+    assert "line 2, time: is that of another label of this rater" in said
+    assert Label.objects.get().choice == "valid"
+
+
+def test_another_comment_under_the_same_label_is_said_and_not_dropped(
+    project: Project, rows: Any
+) -> None:
+    run(rows(VALID))
+    with pytest.raises(CommandError):
+        run(rows(VALID | {"comment": "Six."}))
+    assert Label.objects.get().comment == ""
+
+
+def test_labels_beside_those_of_the_queue_keep_the_rules(project: Project, rows: Any) -> None:
+    person = make_member(project)
+    say(person, take(person))
+    said = run(rows(VALID | {"choice": "invalid"}))
+    assert "raise the overlap to 2" in said
+    assert Label.objects.filter(counted=True).get().member == person
+    assert Resolution.objects.get(current=True).value == "valid"
+
+
+def test_a_place_that_a_person_holds_stays_theirs_until_their_time_is_over(
+    project: Project, rows: Any
+) -> None:
+    person = make_member(project)
+    now = timezone.now()
+    take(person, now=now)
+    run(rows(VALID))
+    assert not Label.objects.get().counted
+    Slot.objects.update(held_until=now - timedelta(seconds=1))
+    assert "1 that were extra before count now" in run(rows(VALID))
+    assert Slot.objects.get().member == Membership.objects.get(alias="one")
+
+
+def test_a_place_that_is_kept_for_somebody_is_not_taken(project: Project, rows: Any) -> None:
+    Slot.objects.update(reserved_for=make_member(project))
+    run(rows(VALID))
+    assert not Label.objects.get().counted
+
+
+def test_a_label_of_older_texts_is_history_that_does_not_count(project: Project, rows: Any) -> None:
+    item = Item.objects.get()
+    make_revision(item, {"prompt": "?", "gold": "8", "perturbed": "7"})
+    run(rows(VALID | {"revision": 1}, VALID | {"rater": "two"}))
+    old, new = Label.objects.order_by("member__alias").select_related("revision")
+    assert (old.revision.number, old.counted, new.revision.number, new.counted) == (
+        1,
+        False,
+        2,
+        True,
+    )
+
+
+def test_seconds_comment_informed_and_what_evaluators_had_said_are_kept(
+    project: Project, rows: Any
+) -> None:
+    Item.objects.update(first_reply_at="2025-01-01T00:00Z")
+    run(rows(VALID | {"seconds": 12.5, "comment": " Six.\n", "informed": "yes", "stage": "work"}))
+    label = Label.objects.get()
+    assert (label.seconds, label.comment, label.informed) == (12.5, " Six.\n", True)
+    assert label.evaluator_seen
+
+
+def test_the_import_is_on_record(project: Project, rows: Any) -> None:
+    run(rows(VALID))
+    data = Event.objects.get(kind="import-labels").data
+    assert (data["new"], data["raters"], data["bad"]) == (1, 1, 0)
+
+
+# ------------------------------------------------------------------------------ bad rows
+
+
+BAD = [
+    ({"item": "b"}, "item: names no item of this project"),
+    ({"item": ""}, "item: is empty or missing"),
+    ({"rater": " "}, "rater: is empty or missing"),
+    ({"rater": "x" * 81}, "rater: is longer than 80 characters"),
+    ({"rater": "a\u200bb"}, "rater: holds control characters"),
+    ({"time": "soon"}, "time: is 'soon'; write it as"),
+    ({"time": "2999-01-01"}, "time: is '2999-01-01', which is yet to come"),
+    ({"choice": "maybe"}, "choice: Your choice: choose one of valid, invalid"),
+    ({"choice": "not-sure"}, "reason: What is in the way?: choose one of"),
+    ({"choice": None}, "choice: Your choice: choose one of"),
+    ({"stage": "verify"}, "stage: is 'verify'; only labels of stage work"),
+    ({"seconds": -1}, "seconds: is -1; write a number"),
+    ({"seconds": "nan"}, "seconds: is 'nan'; write a number"),
+    ({"revision": 0}, "revision: is 0; revisions are numbered from 1"),
+    ({"revision": 7}, "revision: 7 is none that the item has"),
+    ({"revision": "two"}, "revision: is 'two'; write the number"),
+    ({"informed": "perhaps"}, "informed: is 'perhaps'; write yes or no"),
+    ({"comment": 7}, "comment: is not text"),
+    ({"chioce": "valid"}, "chioce: is no column here; there are item, rater"),
+]
+
+
+@pytest.mark.parametrize("change, reason", BAD, ids=[reason for _, reason in BAD])
+def test_a_bad_row_is_named_with_its_field_and_its_neighbours_are_imported(
+    project: Project, rows: Any, tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    make_item(project, "good")
+    errors = tmp_path / "errors.csv"
+    said = run(rows(VALID | {"item": "good"}, VALID | change), errors=errors)
+    assert f"bad: labels.jsonl, line 2, {reason}" in said
+    assert Label.objects.get().item.key == "good"
+    [row] = csv.DictReader(errors.open())
+    assert (row["line"], row["field"]) == ("2", reason.partition(":")[0])
+
+
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        ({"deleted_at": "2025-01-01T00:00Z"}, "was taken out"),
+        ({"purpose": "probe"}, "there to test people"),
+    ],
+)
+def test_items_that_get_no_work_get_no_labels(
+    project: Project, rows: Any, values: dict[str, Any], reason: str
+) -> None:
+    make_item(project, "b", slots=0, **values)
+    assert reason in run(rows(VALID, VALID | {"item": "b"}))
+
+
+def test_an_item_that_repeats_another_sends_its_labels_there(project: Project, rows: Any) -> None:
+    make_item(project, "b", slots=0, duplicate_of=Item.objects.get(key="a"))
+    assert "repeats another one" in run(rows(VALID, VALID | {"item": "b"}))
+
+
+def test_nobody_with_an_account_is_given_labels_unless_asked_for(
+    project: Project, rows: Any
+) -> None:
+    person = make_member(project, alias="one")
+    with pytest.raises(CommandError, match="No row can be used"):
+        run(rows(VALID))
+    run(rows(VALID), as_members=True)
+    assert Label.objects.get().member == person
+    person.refresh_from_db()
+    assert person.labelled == 1
+
+
+def test_columns_of_no_concern_are_left_out_by_name(project: Project, rows: Any) -> None:
+    assert "1 labels imported" in run(rows(VALID | {"shift": "early"}), ignore="shift")
+
+
+def test_a_cell_may_hold_several_values_and_a_column_the_name_of_an_export(
+    tmp_path: Path,
+) -> None:
+    make_item(make_project("p", task_type="error-detection"), "a")
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        "item,rater,time,verdict,answers.error_type,explanation\n"
+        "a,one,2025-03-01,error,reasoning-correctness; instruction-following,2.5 is no whole\n"
+    )
+    run(path)
+    assert Label.objects.get().answers == {
+        "verdict": "error",
+        "error_type": ["reasoning-correctness", "instruction-following"],
+        "explanation": "2.5 is no whole",
+    }
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("item,rater,choice\na,one,valid\n", "wrong columns, missing: time"),
+        ("", "empty"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_whole(
+    project: Project, tmp_path: Path, text: str, reason: str
+) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    with pytest.raises(CommandError, match=reason) as caught:
+        run(path)
+    assert caught.value.returncode == 2
+
+
+def test_a_project_that_is_not_there_is_named(rows: Any) -> None:
+    with pytest.raises(CommandError, match="no project 'p'"):
+        run(rows(VALID))

@@ -233,8 +233,8 @@ class ClaimCheck(Field):
     kind = "claim_check"
     needed = False
     options: tuple[Option, ...] = (
-        Option("explained", "Explained by the claim"),
-        Option("collateral", "Collateral"),
+        Option("explained", "Explained by the claim", key="1"),
+        Option("collateral", "Collateral", key="2"),
     )
 
     @property

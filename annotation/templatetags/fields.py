@@ -1,0 +1,135 @@
+"""The fields of a task as a form draws them; each kind has a template of its own."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import template
+
+from annotation.diffing import Difference
+from annotation.fields import Field, Option
+
+register = template.Library()
+
+SHORT = 60
+
+
+@dataclass(frozen=True)
+class DrawnOption:
+    """An option with the key that this person presses for it."""
+
+    option: Option
+    key: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class DrawnPiece:
+    """A changed piece of the texts, and what was said of it."""
+
+    number: int
+    removed: str
+    added: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A field, what was answered before, and how it is asked. `only_if` is its condition in words.
+
+    With `sends` its options are buttons that send the form.
+    """
+
+    field: Field
+    options: tuple[DrawnOption, ...]
+    value: str = ""
+    only_if: str = ""
+    sends: bool = False
+    pieces: tuple[DrawnPiece, ...] = ()
+
+    @property
+    def template(self) -> str:
+        return f"annotation/fields/_{self.field.kind}.html"
+
+    @property
+    def always_required(self) -> bool:
+        """Whether the browser itself may insist on an answer, without a script."""
+        return self.field.required and not (self.field.when or self.field.unless or self.sends)
+
+
+@register.inclusion_tag("annotation/fields/_fields.html")
+def label_fields(
+    asked: tuple[Field, ...],
+    answers: Mapping[str, Any] | None = None,
+    *,
+    question: str = "",
+    quick: bool = False,
+    keys: Mapping[str, str] | None = None,
+    difference: Difference | None = None,
+    texts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """All fields of a label form with what was answered, and the button that sends it.
+
+    `answers` may be stored ones or what a form sent; `keys` are those that the person changed.
+    """
+    answers = answers or {}
+    drawn = [
+        Drawn(
+            field=field,
+            options=tuple(_options(field, answers.get(field.name), keys or {})),
+            value=_value(field, answers.get(field.name), texts or {}),
+            only_if=_only_if(field, asked),
+            sends=quick and number == 0,
+            pieces=tuple(_pieces(field, answers.get(field.name), difference)),
+        )
+        for number, field in enumerate(asked)
+    ]
+    points = [field for field in asked if field.kind == "points"]
+    most = sum(max(option.value for option in field.options) for field in points)  # type: ignore[misc]
+    return {"drawn": drawn, "question": question, "quick": quick, "points": points, "most": most}
+
+
+def _options(field: Field, answer: Any, keys: Mapping[str, str]) -> Iterator[DrawnOption]:
+    said = _said(answer)
+    for option in field.options:
+        yield DrawnOption(option, keys.get(option.key, option.key), str(option.value) in said)
+
+
+def _said(answer: Any) -> set[str]:
+    """An answer, whole or half, by the values of options."""
+    if isinstance(answer, bool):
+        return {"yes" if answer else "no"}
+    return {str(one) for one in (answer if isinstance(answer, list) else [answer])}
+
+
+def _value(field: Field, answer: Any, texts: Mapping[str, Any]) -> str:
+    """What stands in a text field: the answer, else for an edit the text it begins from."""
+    if isinstance(answer, str):
+        return answer
+    begin = texts.get(getattr(field, "text", ""), "")
+    return begin if isinstance(begin, str) else ""
+
+
+def _only_if(field: Field, asked: tuple[Field, ...]) -> str:
+    if field.when is None:
+        return ""
+    above = next((other for other in asked if other.name == field.when.field), None)
+    options = above.options if above else ()
+    titles = [option.title for option in options if str(option.value) in field.when.values]
+    return " or ".join(f"“{title}”" for title in titles)
+
+
+def _pieces(field: Field, answer: Any, difference: Difference | None) -> Iterator[DrawnPiece]:
+    if field.kind != "claim_check" or not difference:
+        return
+    said = answer if isinstance(answer, Mapping) else {}
+    for segment in difference.segments:
+        if segment.kind != "equal":
+            removed = "".join(part.text for part in segment.gold)
+            added = "".join(part.text for part in segment.perturbed)
+            answered = str(said.get(str(segment.number), ""))
+            yield DrawnPiece(segment.number, _short(removed), _short(added), answered)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"

@@ -16,10 +16,9 @@ SHORT = 60
 
 @dataclass(frozen=True)
 class DrawnOption:
-    """An option with the key that this person presses for it."""
+    """An option, and whether it is what was answered."""
 
     option: Option
-    key: str
     chosen: bool
 
 
@@ -64,19 +63,18 @@ def label_fields(
     *,
     question: str = "",
     quick: bool = False,
-    keys: Mapping[str, str] | None = None,
     difference: Difference | None = None,
     texts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """All fields of a label form with what was answered, and the button that sends it.
 
-    `answers` may be stored ones or what a form sent; `keys` are those that the person changed.
+    `answers` may be stored ones or what a form sent.
     """
     answers = answers or {}
     drawn = [
         Drawn(
             field=field,
-            options=tuple(_options(field, answers.get(field.name), keys or {})),
+            options=tuple(_options(field, answers.get(field.name))),
             value=_value(field, answers.get(field.name), texts or {}),
             only_if=_only_if(field, asked),
             sends=quick and number == 0,
@@ -89,10 +87,10 @@ def label_fields(
     return {"drawn": drawn, "question": question, "quick": quick, "points": points, "most": most}
 
 
-def _options(field: Field, answer: Any, keys: Mapping[str, str]) -> Iterator[DrawnOption]:
+def _options(field: Field, answer: Any) -> Iterator[DrawnOption]:
     said = _said(answer)
     for option in field.options:
-        yield DrawnOption(option, keys.get(option.key, option.key), str(option.value) in said)
+        yield DrawnOption(option, str(option.value) in said)
 
 
 def _said(answer: Any) -> set[str]:

@@ -1,7 +1,7 @@
 // The fields of a label form, for hands on the keyboard.
 //
 // The form (templates/annotation/fields/_form.html, for a context with task, phase, answers,
-// changed_keys, difference and texts) is
+// difference and texts) is
 //   form[data-label] > fieldset[data-field][data-kind][data-title]
 //     [data-required] [data-unless="other field"] [data-when-field data-when-values="a b"]
 // with radios, checkboxes or textareas named after the field; what a key picks has [data-key] (the

@@ -10,7 +10,7 @@ from annotation.tasktypes import TaskType
 def after(label: Label, task: TaskType, now: datetime) -> None:
     """What a stored label brings about: a resolution, a slot elsewhere, the end of a round."""
     if label.stage == Stage.WORK:
-        resolving.settle(label.item, now=now)
+        resolving.settle(label.item, now=now, revision=label.revision)
         routing.after(label, task, now)
     elif label.stage == Stage.PRACTICE:
         practising.after(label, task, now)

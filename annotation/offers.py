@@ -79,6 +79,7 @@ def of(
     member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
 ) -> Offer:
     """The slot's item as it is offered to the member."""
+    slot.item.project = member.project  # so that nobody reads it again
     blind = None
     phase = "practice" if slot.stage == Stage.PRACTICE else "label"
     if member.project.blind_first and slot.stage in LIKE_WORK:

@@ -67,13 +67,13 @@ def lock(member: Membership) -> None:
     A statement of its own: in one with the pick the snapshot would be older than the lock.
     """
     if connection.features.has_select_for_update:
-        _rows("SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE", [member.pk])
+        rows("SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE", [member.pk])
 
 
 def held(member: Membership, stages: Iterable[str]) -> list[Held]:
     """What the member holds at the stages, also if its time is over and nobody took it."""
     names = ", ".join(f"'{Stage(stage).value}'" for stage in stages)
-    found = _rows(
+    found = rows(
         f"""
         SELECT s.id, s.stage, s.ahead FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
@@ -119,7 +119,7 @@ def is_any_behind(member: Membership, stage: str) -> bool:
 
 def turn_of(member: Membership, stage: str) -> Turn:
     """The member's cursor at a stage; a new one stands before everything."""
-    found = _rows(
+    found = rows(
         "SELECT priority, position, nothing_until FROM annotation_cursor"
         " WHERE member_id = %s AND stage = %s",
         [member.pk, stage],
@@ -153,7 +153,7 @@ def fill(slot_id: int, member: Membership) -> bool:
 def lock_item(slot_id: int) -> None:
     """Let whoever labels or corrects the item of the slot take turns."""
     if connection.features.has_select_for_update:
-        _rows(
+        rows(
             "SELECT i.id FROM annotation_slot s JOIN annotation_item i ON i.id = s.item_id"
             " WHERE s.id = %s FOR NO KEY UPDATE OF i",
             [slot_id],
@@ -164,7 +164,7 @@ def before(member: Membership, item: Item, stage: str, submission: str) -> Befor
     """What was said before of the item, which is locked."""
     words = {"member": member.pk, "item": item.pk, "stage": stage}
     words |= {"submission": submission, "project": item.project_id}
-    [(sent, label, guidelines, informed)] = _rows(
+    [(sent, label, guidelines, informed)] = rows(
         """
         SELECT
           (SELECT id FROM annotation_label WHERE submission = %(submission)s),
@@ -216,7 +216,7 @@ def found_nothing(member: Membership, stage: str, until: datetime) -> None:
 
 def shown(slot_id: int) -> tuple[Slot, Revision]:
     """The slot with its item, and the item's current revision."""
-    [row] = _rows(
+    [row] = rows(
         f"""
         SELECT {_columns("s", _SLOT)}, {_columns("i", _ITEM)}, {_columns("r", _REVISION)}
         FROM annotation_slot s
@@ -254,8 +254,8 @@ def _first(
     tables = ", ".join(
         f"{name} AS ({_search(stage, condition, lock)})" for name, condition in searches.items()
     )
-    rows = " UNION ALL ".join(f"SELECT id, '{name}' FROM {name}" for name in searches)
-    found = _rows(f"WITH {tables} SELECT * FROM ({rows}) AS found LIMIT 1", words)
+    union = " UNION ALL ".join(f"SELECT id, '{name}' FROM {name}" for name in searches)
+    found = rows(f"WITH {tables} SELECT * FROM ({union}) AS found LIMIT 1", words)
     return Picked(found[0][0], found[0][1] == "fresh") if found else None
 
 
@@ -269,20 +269,23 @@ def _search(stage: str, condition: str, lock: bool) -> str:
           AND NOT EXISTS (
             SELECT 1 FROM annotation_slot mine
             WHERE mine.member_id = %(member)s AND mine.item_id = s.item_id
-              AND mine.stage IN ({names}))
+              AND mine.stage IN ({names}) {_ALONE})
           AND NOT EXISTS (
             SELECT 1 FROM annotation_mark skipped
             WHERE skipped.member_id = %(member)s AND skipped.item_id = s.item_id
-              AND skipped.kind = 'skip' AND skipped.ended_at IS NULL)
+              AND skipped.kind = 'skip' AND skipped.ended_at IS NULL {_ALONE})
           {apart}
-        ORDER BY s.priority, s.position, s.number LIMIT 1 {_locked(passing=True) if lock else ""}"""
+        ORDER BY s.priority, s.position LIMIT 1 {_locked(passing=True) if lock else ""}"""
 
 
 # A label without a slot (an extra one), or a look at the labels of others, counts as well.
 _NOT_SEEN = """AND NOT EXISTS (
             SELECT 1 FROM annotation_label own
             WHERE own.member_id = %(member)s AND own.item_id = s.item_id
-              AND own.current AND own.stage IN ({names}))"""
+              AND own.current AND own.stage IN ({names}) LIMIT 1 OFFSET 0)"""
+# Asked of one row after the other, by index. As joins, which PostgreSQL would else make of them,
+# they read all that a person has ever done.
+_ALONE = "LIMIT 1 OFFSET 0"
 
 
 def _locked(*, passing: bool) -> str:
@@ -319,7 +322,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
+def rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.fetchall()

@@ -3,16 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-from annotation import places, tasktypes
-from annotation.models import Item, Label, Reason, Resolution, Revision, Slot, Stage
+from annotation import places, standing, tasktypes
+from annotation.models import Item, Label, Reason, Resolution, Revision, Stage
 from annotation.rules import RULES
-from annotation.tasktypes import TaskType
+from annotation.standing import Held, Standing
 
 VERIFIED = "verified"
 EXCLUDED = "excluded"
 
 
-def settle(item: Item, *, now: datetime) -> Resolution | None:
+def settle(item: Item, *, now: datetime, revision: Revision | None = None) -> None:
     """Bring the item's resolution in line with its counted work labels, inside the caller's
     transaction, the item locked.
 
@@ -23,28 +23,28 @@ def settle(item: Item, *, now: datetime) -> Resolution | None:
     stand, so does one that was verified while the labels still say the same, and one that takes
     the item out until `routing` ends it.
     """
-    current = Resolution.objects.current().filter(item=item).first()
+    revision = revision or item.revision()
+    stands = standing.of(item, revision)
+    current = stands.resolution
     if current and (current.source != Resolution.Source.LABELS or current.rule == EXCLUDED):
-        return current
-    revision = item.revision()
-    task = tasktypes.of_project(item.project)
-    states = list(Slot.objects.at(item.project_id, Stage.WORK).of_item(item).states())
-    places_left = sum(state in ("open", "held") for state in states)
-    values, rule = _decide(item, revision, task, len(states) - states.count("closed"))
-    if values is None and not places_left and "filled" in states:
-        _ask_more(item, states.count("filled"))
-    elif values is not None or places_left:
+        return
+    values, rule = _decide(item, stands)
+    if values is None and not stands.waiting and stands.filled:
+        _ask_more(item, stands)
+    elif stands.disputed:
         places.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
-    if item.project.verify:
-        return _verified(item, revision, current, values, now)
-    return _resolve(item, current, revision, task, values, rule, now)
+    if current and (values is None or not _says(current, values, revision)):
+        _end(current.pk, now)
+        current = None
+    if item.project.verify and current is None:
+        _verify(item, revision, stands, values)
+    elif values is not None and current is None:
+        _resolve(item, revision, values, rule=rule, source=Resolution.Source.LABELS, now=now)
 
 
 def decided(item: Item) -> dict[str, Any] | None:
     """What follows from the item's counted work labels, by field; None if that is not clear."""
-    states = list(Slot.objects.at(item.project_id, Stage.WORK).of_item(item).states())
-    task = tasktypes.of_project(item.project)
-    return _decide(item, item.revision(), task, len(states) - states.count("closed"))[0]
+    return _decide(item, standing.of(item, item.revision()))[0]
 
 
 def is_excluded(item: Item) -> bool:
@@ -64,95 +64,70 @@ def resolve(
     """Hold these values true of the item's current texts, instead of what was held so far."""
     for current in Resolution.objects.current().filter(item=item):
         current.end(now)
+    return _resolve(item, item.revision(), values, rule=rule, source=source, now=now, **said)
+
+
+def _resolve(
+    item: Item, revision: Revision, values: dict[str, Any], *, now: datetime, **said: Any
+) -> Resolution:
     return Resolution.objects.create(
         item=item,
-        revision=item.revision(),
+        revision=revision,
         value=tasktypes.of_project(item.project).choice_of(values),
         values=values,
-        rule=rule,
-        source=source,
         created_at=now,
         **said,
     )
 
 
-def _resolve(
-    item: Item,
-    current: Resolution | None,
-    revision: Revision,
-    task: TaskType,
-    values: dict[str, Any] | None,
-    rule: str,
-    now: datetime,
-) -> Resolution | None:
-    if values is None:
-        if current:
-            current.end(now)
-        return None
-    same = (task.choice_of(values), revision.pk)
-    if current and (current.value, current.revision_id) == same and current.values == values:
-        return current
-    return resolve(item, values, rule=rule, source=Resolution.Source.LABELS, now=now)
+def _says(current: Held, values: dict[str, Any], revision: Revision) -> bool:
+    return current.values == values and current.revision_id == revision.pk
 
 
-def _decide(
-    item: Item, revision: Revision, task: TaskType, places: int
-) -> tuple[dict[str, Any] | None, str]:
+def _end(resolution_id: int, now: datetime) -> None:
+    Resolution.objects.filter(pk=resolution_id).update(current=False, ended_at=now)
+
+
+def _decide(item: Item, stands: Standing) -> tuple[dict[str, Any] | None, str]:
     """What follows for every resolved field, None if a required one is not decided; and the rule
     of the deciding one."""
-    counted = Label.objects.counted().of_item(item).at_stage(Stage.WORK).of_revision(revision)
-    answers = list(counted.order_by("created_at", "pk").values_list("answers", flat=True))
+    task, rules = tasktypes.of_project(item.project), item.project.rules
     values: dict[str, Any] = {}
-    rules = item.project.rules
     for field in task.resolved:
-        said = [answer[field.name] for answer in answers if answer.get(field.name) is not None]
-        asked = field.when is None or values.get(field.when.field) in field.when.values
-        decided = (
-            RULES[rules.get(field.name) or field.rule or "majority"](said, places)
-            if asked
-            else None
-        )
+        if field.when and values.get(field.when.field) not in field.when.values:
+            continue
+        rule = RULES[rules.get(field.name) or field.rule or "majority"]
+        said = [answer[field.name] for answer in stands.answers if field.name in answer]
+        decided = rule([one for one in said if one is not None], stands.places)
         if decided is not None:
             values[field.name] = decided
-        elif asked and field.required:
+        elif field.required:
             return None, ""
-    rule = rules.get(task.deciding.name) or task.deciding.rule or "majority"
-    return values, "first label" if places == 1 and rule in _ALIKE_FOR_ONE else rule
+    rule_name = rules.get(task.deciding.name) or task.deciding.rule or "majority"
+    alone = stands.places == 1 and rule_name in _ALIKE_FOR_ONE
+    return values, "first label" if alone else rule_name
 
 
 _ALIKE_FOR_ONE = ("first", "majority", "unanimous", "median", "three")
 
 
-def _ask_more(item: Item, filled: int) -> None:
+def _ask_more(item: Item, stands: Standing) -> None:
     """People disagree: ask as many as the project has for that, then an adjudicator."""
-    more = item.project.disputed_overlap - filled
+    more = item.project.disputed_overlap - stands.filled
     if more > 0:
         places.add(item, Stage.WORK, more, reason=Reason.DISPUTED)
-        return
-    waiting = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item).in_use()
-    if not waiting.exists():
+    elif not stands.asked:
         places.add(item, Stage.ADJUDICATE, 1, reason=Reason.DISPUTED)
 
 
-def _verified(
-    item: Item,
-    revision: Revision,
-    current: Resolution | None,
-    values: dict[str, Any] | None,
-    now: datetime,
-) -> Resolution | None:
-    """The resolution that a second person confirmed, if it still says what the labels say."""
-    if current and values is not None and current.values == values:
-        return current
-    if current:
-        current.end(now)
+def _verify(
+    item: Item, revision: Revision, stands: Standing, values: dict[str, Any] | None
+) -> None:
+    """Ask a second person once the labels are clear, and no more if they are not."""
     if values is None:
         places.close_open(item, Stage.VERIFY)
-        return None
-    verify = Slot.objects.at(item.project_id, Stage.VERIFY).of_item(item)
-    if not verify.in_use().exists() and not _was_verified(item, revision):
+    elif not stands.verifying and not _was_verified(item, revision):
         places.add(item, Stage.VERIFY, 1)
-    return None
 
 
 def _was_verified(item: Item, revision: Revision) -> bool:

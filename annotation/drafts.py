@@ -11,6 +11,7 @@ from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
 SHORT_LENGTH = 40
+KIND_LENGTH = 80
 COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", "purpose")
 
 
@@ -18,20 +19,23 @@ COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", 
 class Draft:
     """A row that was found good: an item to be.
 
-    `cluster` is a digest of the source question; `repeats` the key of the item whose texts this
-    one says again, else empty; `fields` whatever the row holds beside what every item has;
-    `known` what is right of an item for practice or probes.
+    `effect` is what the category should do to a score, "penalty" or "none", empty without
+    categories; `cluster` is a digest of the source question; `repeats` the key of the item whose
+    texts this one says again, else empty; `fields` whatever the row holds beside what every item
+    has; `known` what is right of an item for practice or probes.
     """
 
     row: Row
     key: str
-    category: taxonomy.Category
+    category: str
+    ability: str
     source_ability: str
+    effect: str
     cluster: str
     origin: str
     purpose: str
     repeats: str
-    texts: dict[str, str]
+    texts: dict[str, Any]
     fields: dict[str, Any]
     known: answers.Answer | None = None
 
@@ -60,34 +64,59 @@ def check(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Dr
 
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     """The columns without which no row of a file can become an item."""
-    return ("key", "category", *(text.name for text in task.texts if text.required))
+    category = ("category",) if task.categories else ()
+    return ("key", *category, *(text.name for text in task.texts if text.required))
 
 
 def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
-    texts = [text.name for text in task.texts]
     values = {name: value for name, value in row.values.items() if value is not None}
-    words = {name: _text(values, name) for name in (*COLUMNS, *texts)}
+    # Where the taxonomy does not rule, an ability may be given as a category may.
+    columns = COLUMNS if task.categories else (*COLUMNS, "ability")
+    words = {name: _text(values, name).strip() for name in columns}
+    texts = _texts(task, values)
     _check_storable(values)
-    for text in task.texts:
-        if text.required and not words[text.name].strip():
-            raise _Fault(text.name, "is empty or missing; every item needs it.")
-    category = _category(words["category"].strip())
-    purpose = _short("purpose", words["purpose"].strip()) or "test"
-    known = _known(task, purpose, values, words["repeats"].strip())
-    apart = {*COLUMNS, *texts, *(answers.columns(task) if known else ())}
+    kind = _kind(words) if task.categories else _free_kind(words)
+    purpose = _short("purpose", words["purpose"]) or "test"
+    known = _known(task, purpose, values, words["repeats"])
+    apart = {*columns, *(text.name for text in task.texts)}
+    apart |= {*answers.columns(task)} if known else set()
     return Draft(
         row=row,
-        key=_key(words["key"].strip()),
-        category=category,
-        source_ability=_source_ability(words["source_ability"].strip(), category),
-        cluster=_cluster(words["cluster"].strip() or words[texts[0]].strip()),
-        origin=_short("origin", words["origin"].strip()),
+        key=_key(words["key"]),
+        **kind,
+        cluster=_cluster(words["cluster"] or _joined(texts.get(task.texts[0].name, ""))),
+        origin=_short("origin", words["origin"]),
         purpose=purpose,
-        repeats=words["repeats"].strip(),
-        texts={name: words[name] for name in texts if words[name]},
+        repeats=words["repeats"],
+        texts=texts,
         fields={name: value for name, value in values.items() if name not in apart},
         known=known,
     )
+
+
+def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
+    """The texts that the row has, each as one text or, where there may be several, as a list."""
+    found = {
+        text.name: _several(values, text.name) if text.many else _text(values, text.name)
+        for text in task.texts
+    }
+    for text in task.texts:
+        if text.required and not _joined(found[text.name]).strip():
+            raise _Fault(text.name, "is empty or missing; every item needs it.")
+    return {name: said for name, said in found.items() if said}
+
+
+def _several(values: dict[str, Any], name: str) -> list[str]:
+    """A list of texts, or the one text that stands for it."""
+    value = values.get(name, "")
+    several = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) for one in several):
+        raise _Fault(name, "is neither a text nor a list of texts. Put each in quotes.")
+    return [one for one in several if one.strip()]
+
+
+def _joined(said: str | list[str]) -> str:
+    return (said if isinstance(said, str) else "\n".join(said)).strip()
 
 
 def _known(
@@ -126,11 +155,27 @@ def _short(name: str, value: str) -> str:
     return value
 
 
-def _category(slug: str) -> taxonomy.Category:
+def _kind(words: dict[str, str]) -> dict[str, str]:
+    """What the taxonomy says of the row's category."""
     try:
-        return taxonomy.load().category(slug)
+        category = taxonomy.load().category(words["category"])
     except taxonomy.UnknownSlugError as error:
         raise _Fault("category", str(error)) from error
+    return {
+        "category": category.slug,
+        "ability": category.ability,
+        "source_ability": _source_ability(words["source_ability"], category),
+        "effect": category.expected_effect,
+    }
+
+
+def _free_kind(words: dict[str, str]) -> dict[str, str]:
+    """What the row says of itself, in a task whose items have no category of the taxonomy."""
+    kind = {name: words[name] for name in ("category", "ability", "source_ability")}
+    for name, value in kind.items():
+        if len(value) > KIND_LENGTH or not value.isprintable():
+            raise _Fault(name, f"must be one line of at most {KIND_LENGTH} characters.")
+    return {**kind, "effect": ""}
 
 
 def _source_ability(slug: str, category: taxonomy.Category) -> str:

@@ -78,9 +78,11 @@ def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
 
 
 def create_project(slug: str, *, task_type: str = "perturbation-vetting", **values: Any) -> Project:
-    """A new project; its name defaults to the slug in words."""
+    """A new project; its name defaults to the slug in words, its overlap to the task's raters."""
+    version = task_type_version(task_type)
     values.setdefault("name", slug.replace("-", " ").capitalize())
-    return Project.objects.create(slug=slug, task_type=task_type_version(task_type), **values)
+    values.setdefault("overlap", tasktypes.of_version(version).raters)
+    return Project.objects.create(slug=slug, task_type=version, **values)
 
 
 def store(
@@ -143,6 +145,7 @@ def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
     """What a row says of an item beside its texts, as it is stored."""
     return {
         "category": item.category,
+        "ability": item.ability,
         "source_ability": item.source_ability,
         "cluster": item.cluster,
         "origin": item.origin,
@@ -156,7 +159,8 @@ def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
 def _said(draft: Draft) -> dict[str, Any]:
     """The same of a row that is to be an item."""
     return {
-        "category": draft.category.slug,
+        "category": draft.category,
+        "ability": draft.ability,
         "source_ability": draft.source_ability,
         "cluster": draft.cluster,
         "origin": draft.origin,
@@ -234,7 +238,7 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     unknown = [(revision, draft) for revision, draft in pairs if not draft.known]
     if accept:
         Resolution.objects.bulk_create(
-            _accepted(revision, draft.category.expected_effect) for revision, draft in unknown
+            _accepted(revision, draft.effect) for revision, draft in unknown
         )
     else:
         Slot.objects.bulk_create(
@@ -247,8 +251,8 @@ def _item(project: Project, draft: Draft, position: int, flags: list[str]) -> It
         project=project,
         key=draft.key,
         position=position,
-        category=draft.category.slug,
-        ability=draft.category.ability,
+        category=draft.category,
+        ability=draft.ability,
         source_ability=draft.source_ability,
         cluster=draft.cluster,
         origin=draft.origin,
@@ -258,7 +262,7 @@ def _item(project: Project, draft: Draft, position: int, flags: list[str]) -> It
     )
 
 
-def _flags(texts: dict[str, str], compared: tuple[str, str] | None) -> list[str]:
+def _flags(texts: dict[str, Any], compared: tuple[str, str] | None) -> list[str]:
     """What asks for a look at the two texts that the task type compares, if it does."""
     if compared is None:
         return []

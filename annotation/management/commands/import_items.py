@@ -1,5 +1,6 @@
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,7 +14,7 @@ from annotation.drafts import Draft, required_columns
 from annotation.management import files
 from annotation.models import Project
 from formats.readers import READERS
-from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 
 DEFAULT_TASK = "perturbation-vetting"
 
@@ -30,6 +31,13 @@ class Command(BaseCommand):
         parser.add_argument("--create", action="store_true", help="make the project if need be")
         parser.add_argument("--name", help="name of a project that is made; default: its slug")
         parser.add_argument("--task-type", metavar="SLUG", help=f"default: {DEFAULT_TASK}")
+        parser.add_argument(
+            "--column",
+            action="append",
+            default=[],
+            metavar="NAME=FOUND",
+            help="what the file calls something: response=llm_response, key=metadata.id",
+        )
         parser.add_argument("--format", choices=sorted(READERS), help="default: by the suffix")
         parser.add_argument(
             "--accept", action="store_true", help="take items as resolved, as published data is"
@@ -42,7 +50,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = _project(options["project"], options["create"], options["task_type"])
         task = _task_type(project, options["task_type"])
-        drafts = _drafts(options["path"], _format(options["path"], options["format"]), task)
+        if options["accept"] and not task.categories:
+            raise files.refusal(
+                "--accept takes the category of a row for its resolution; this task has none."
+            )
+        named = _columns(options["column"])
+        form = _format(options["path"], options["format"])
+        drafts = _drafts(options["path"], form, task, named)
         bad, first = _until_good(drafts)
         with files.errors(options["errors"]) as report_file:
             if first is None:
@@ -77,7 +91,9 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
         raise files.refusal(f"There is no project {slug!r}. Add --create to make it.")
     if project and project.archived_at:
         raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
-    if project and task_type not in {None, project.task_type.slug}:
+    # A project that adapted its task type keeps the name of the file before "--".
+    slugs = {project.task_type.slug, project.task_type.slug.split("--")[0]} if project else set()
+    if project and task_type not in {None, *slugs}:
         raise files.refusal(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. "
             "Leave --task-type out or choose another project."
@@ -111,10 +127,36 @@ def _format(path: Path, given: str | None) -> str:
     return files.format_of(path, guess, files.SUFFIXES | {".zip": "fbi"})
 
 
-def _drafts(path: Path, name: str, task: tasktypes.TaskType) -> Iterator[Draft | BadRow]:
+def _columns(given: list[str]) -> dict[str, str]:
+    """By the name that an item has: what the file calls it, with dots into objects."""
+    pairs = [one.partition("=") for one in given]
+    if wrong := [one for one, (name, _, found) in zip(given, pairs, strict=True) if not found]:
+        raise files.refusal(f"--column {wrong[0]}: write it as NAME=FOUND.")
+    return {name: found for name, _, found in pairs}
+
+
+def _renamed(rows: Iterator[Row | BadRow], named: dict[str, str]) -> Iterator[Row | BadRow]:
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        values = {name: found for name, found in row.values.items() if name not in named.values()}
+        values |= {name: _inside(row.values, found.split(".")) for name, found in named.items()}
+        yield replace(row, values=values)
+
+
+def _inside(value: Any, path: list[str]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _drafts(
+    path: Path, name: str, task: tasktypes.TaskType, named: dict[str, str]
+) -> Iterator[Draft | BadRow]:
     """The file's rows, checked; every fault of the whole file has been raised before the first."""
     try:
-        rows = READERS[name](path, DEFAULT_LIMITS)
+        rows = _renamed(READERS[name](path, DEFAULT_LIMITS), named)
         if name in {"csv", "tsv"}:
             rows = files.with_columns(rows, required_columns(task))
     except FormatError as error:

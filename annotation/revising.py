@@ -12,7 +12,7 @@ def corrected(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, s
     Line breaks stay as they were: a page hands all of them back as LF, and a diff would take
     every line of a text with CR LF for changed.
     """
-    return {**shown, **{name: _broken_as(shown.get(name, ""), texts[name]) for name in texts}}
+    return {**shown, **{name: broken_as(shown.get(name, ""), texts[name]) for name in texts}}
 
 
 def revise(
@@ -37,7 +37,8 @@ def revise(
     Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
 
 
-def _broken_as(shown: str, text: str) -> str:
+def broken_as(shown: str, text: str) -> str:
+    """The text with the line breaks of the shown one, if that had one kind of them."""
     only_crlf = 0 < shown.count("\n") == shown.count("\r\n")
     return text.replace("\n", "\r\n") if only_crlf and "\r" not in text else text
 

@@ -312,6 +312,11 @@ class Resolution(models.Model):
     def __str__(self) -> str:
         return f"{self.item.key}: {self.value}"
 
+    def explain(self, reason: str) -> None:
+        """Say why people had disagreed; by who decides, in the transaction that makes it."""
+        self.reason = reason
+        self.save(update_fields=["reason"])
+
     def end(self, now: datetime) -> None:
         self.current, self.ended_at = False, now
         self.save(update_fields=["current", "ended_at"])

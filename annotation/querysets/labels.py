@@ -79,6 +79,16 @@ class LabelQuerySet(models.QuerySet[Any]):
         )
         return self.annotate(confirmed=Exists(made))
 
+    def timed(self) -> LabelQuerySet:
+        return self.filter(seconds__isnull=False)
+
+    def since(self, time: datetime) -> LabelQuerySet:
+        return self.filter(created_at__gte=time)
+
+    def answering(self, name: str) -> LabelQuerySet:
+        """Labels that answer the field of this name."""
+        return self.filter(answers__has_key=name)
+
     def of_account(self, account: Account) -> LabelQuerySet:
         return self.filter(member__account=account)
 
@@ -140,6 +150,12 @@ class ResolutionQuerySet(models.QuerySet[Any]):
 
     def of_project(self, project: Project) -> ResolutionQuerySet:
         return self.filter(item__project=project)
+
+    def adjudicated_in(self, project: Project) -> ResolutionQuerySet:
+        """What was decided of live items, the last first."""
+        decided = self.current().filter(item__project=project, source="adjudicated")
+        live = decided.filter(item__deleted_at=None).select_related("item", "member")
+        return live.order_by("-created_at", "-pk")
 
     def of_tests(self) -> ResolutionQuerySet:
         """Not of items that people practise on or are checked with."""

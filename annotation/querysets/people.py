@@ -48,9 +48,26 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
     def in_project(self, project: Project) -> MembershipQuerySet:
         return self.filter(project=project)
 
-    def named(self, aliases: Iterable[str]) -> MembershipQuerySet:
+    def called(self, aliases: Iterable[str]) -> MembershipQuerySet:
         return self.filter(alias__in=list(aliases))
 
     def locked(self) -> MembershipQuerySet:
         """For this transaction alone; waits for whoever has them."""
         return self.select_for_update(no_key=True, of=("self",))
+
+    def with_role_in(self, roles: Iterable[str]) -> MembershipQuerySet:
+        """Active members who have one of the roles."""
+        return self.filter(active=True, role__in=list(roles))
+
+    def who_label(self) -> MembershipQuerySet:
+        """By alias, active ones, of a role that labels."""
+        from annotation.models import RIGHTS
+
+        return (
+            self.filter(role__in=RIGHTS["label"], active=True)
+            .select_related("project__task_type")
+            .order_by("alias")
+        )
+
+    def named(self, alias: str) -> Membership | None:
+        return self.filter(alias=alias).select_related("project__task_type").first()

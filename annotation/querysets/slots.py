@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, OuterRef, Q, When
 
 from annotation.querysets.counting import counts
 
@@ -110,3 +110,25 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def for_pile(self) -> SlotQuerySet:
         """With their items, what is free first in front."""
         return self.select_related("item").order_by("held_until", "pk")
+
+    def undecided(self, project_id: int, order: Iterable[str]) -> SlotQuerySet:
+        """Where live items wait for a person's decision, by reason in this order."""
+        ranks = [When(reason=reason, then=rank) for rank, reason in enumerate(order)]
+        waiting = self.at(project_id, "adjudicate").in_use().of_live_items()
+        ranked = waiting.annotate(rank=Case(*ranks, default=len(ranks)))
+        return ranked.select_related("item", "member").order_by("rank", "priority", "position")
+
+    def open_to(self, member_id: int, now: datetime) -> SlotQuerySet:
+        """Free ones, and those that the member holds."""
+        mine = Q(state="held", member=member_id)
+        return self.filter(mine | Q(state="open") | Q(state="held", held_until__lte=now))
+
+    def per_reason(self) -> dict[str, int]:
+        return counts(self, "reason")
+
+    def missing_labels(self, items: Iterable[int]) -> dict[int, int]:
+        """How many labels are still to come, by the item's id; items without any are left out."""
+        return counts(self.at_work().in_use().filter(item__in=list(items)), "item")
+
+    def not_closed(self) -> SlotQuerySet:
+        return self.exclude(state="closed")

@@ -1,0 +1,275 @@
+"""Cases: items that wait for a person to decide them, opened, shown, decided, and asked for.
+
+Who labelled an item does not decide it, as long as an active adjudicator is there who did not.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation import adjudicating, offers, picking, places, queue, seeing, tasktypes, writing
+from annotation.models import (
+    LIKE_WORK,
+    RIGHTS,
+    Event,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Reason,
+    Resolution,
+    Slot,
+    Stage,
+)
+from annotation.offers import Offer, Refused
+from annotation.querysets import ResolutionQuerySet, SlotQuerySet
+from annotation.tasktypes import TaskType
+
+# Why people had disagreed, as a code that can be counted.
+WHY = {
+    "ambiguous": "The text can be read in several ways",
+    "guidelines": "The guidelines leave a gap",
+    "slip": "Somebody made a slip",
+}
+# In the order in which cases are taken up.
+ORDER = (Reason.DISPUTED, Reason.CONTESTED, Reason.EXPERT, Reason.GOLD_ERROR, Reason.REQUESTED)
+# What the person who decides sees side by side.
+_SHOWN = (*LIKE_WORK, Stage.VERIFY)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An item in the list of cases: why it waits, for how many labels still, who has it now.
+
+    labelled: the member has labelled it, so that somebody else should decide.
+    """
+
+    slot: Slot
+    missing: int
+    labelled: bool
+
+    @property
+    def item(self) -> Item:
+        return self.slot.item
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one person said of the item, with what they said before the texts were revealed."""
+
+    label: Label
+    blind: Label | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """An item with all that was said of it.
+
+    offer: what the member's decision must carry; None if `barred` says why they cannot decide.
+    slot: where it waits for a decision; None if nobody asked for one.
+    disagree: people differ, so that a decision must say why they did.
+    """
+
+    item: Item
+    slot: Slot | None
+    offer: Offer | None
+    barred: str
+    said: tuple[Said, ...]
+    missing: int
+    disagree: bool
+    resolution: Resolution | None
+
+
+def waiting(project: Project, reason: str = "") -> SlotQuerySet:
+    """Where items wait for a decision: disputed ones first, then as in `ORDER`."""
+    slots = Slot.objects.undecided(project.pk, ORDER)
+    return slots.filter(reason=reason) if reason else slots
+
+
+def rows(member: Membership, slots: Iterable[Slot]) -> list[Waiting]:
+    """The waiting items of one page of the list, in as many queries as any other page."""
+    slots = list(slots)
+    missing = Slot.objects.missing_labels([slot.item_id for slot in slots])
+    own = _labelled_by(member, slots)
+    return [Waiting(s, missing.get(s.item_id, 0), s.item_id in own) for s in slots]
+
+
+def counts(project: Project) -> dict[str, int]:
+    """How many items wait, by reason, in the order of `ORDER`; reasons without any are left out."""
+    found = waiting(project).per_reason()
+    return {reason.value: found[reason] for reason in ORDER if reason in found}
+
+
+def next_key(member: Membership, now: datetime) -> str | None:
+    """The key of the first case that the member can take up; None if there is none."""
+    for slot in waiting(member.project).open_to(member.pk, now).iterator(chunk_size=50):
+        if not barred(member, slot.item):
+            return slot.item.key
+    return None
+
+
+def show(member: Membership, item: Item, *, now: datetime) -> Case:
+    """The item with all that was said of it; held for the member if they can decide it.
+
+    That the member sees others' labels is noted.
+    """
+    seeing.note(member, item, now=now)
+    why_not = barred(member, item)
+    slot, offer = _taken(member, item, now) if not why_not else (_waits_at(item), None)
+    if not why_not and offer is None:
+        why_not = _held_by_another(slot, now)
+    said = _said(item)
+    task = tasktypes.of_project(member.project)
+    resolution = Resolution.objects.current().filter(item=item).select_related("member").first()
+    missing = Slot.objects.missing_labels([item.pk]).get(item.pk, 0)
+    return Case(item, slot, offer, why_not, said, missing, _disagree(task, said), resolution)
+
+
+def decide(
+    member: Membership,
+    *,
+    key: str,
+    item_key: str,
+    revision: int,
+    answers: Mapping[str, object],
+    why: str = "",
+    comment: str = "",
+    seconds: float | None = None,
+    now: datetime,
+) -> Label:
+    """Store what the member decides; it becomes the resolution, with why people had disagreed.
+
+    A decision made before is superseded by its author's next one, and gives way to another's.
+    Raises `Refused` and `Stale` as `queue.label` does, and `Refused` without the reason code
+    where people disagree.
+    """
+    if why and why not in WHY:
+        raise Refused(f"There is no reason {why!r}. Choose one of {', '.join(WHY)}.")
+    task = tasktypes.of_project(member.project)
+    with writing.transact():
+        item = Item.objects.in_project(member.project).filter(key=item_key).first()
+        if item and (reason := barred(member, item)):
+            raise Refused(reason)
+        if item and not why and _disagree(task, _said(item)):
+            raise Refused("People disagree here. Choose why they did, then decide.")
+        label = queue.label(
+            member,
+            key=key,
+            item_key=item_key,
+            revision=revision,
+            answers=answers,
+            comment=comment,
+            seconds=seconds,
+            now=now,
+        )
+        if label.stage != Stage.ADJUDICATE:
+            raise Refused("This page asked for a label, not for a decision. Load the page again.")
+        for resolution in Resolution.objects.current().filter(item=label.item):
+            resolution.explain(why)
+    return label
+
+
+def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
+    """Let somebody decide the item, anew if it was decided; what was decided holds until then."""
+    with writing.transact():
+        locked = Item.objects.locked().get(pk=item.pk)
+        slot = adjudicating.ask(locked, Reason.REQUESTED)
+        _record("ask for adjudication", member, item)
+    return slot
+
+
+def withdraw_request(member: Membership, item: Item) -> bool:
+    """Ask for no decision any more, if one was asked for and nobody has begun; whether so."""
+    with writing.transact():
+        Item.objects.locked().get(pk=item.pk)
+        closed = places.close_open(item, Stage.ADJUDICATE, Reason.REQUESTED)
+        if closed:
+            _record("withdraw request for adjudication", member, item)
+    return bool(closed)
+
+
+def decided(project: Project) -> ResolutionQuerySet:
+    """What was decided, the last first."""
+    return Resolution.objects.adjudicated_in(project)
+
+
+def barred(member: Membership, item: Item) -> str:
+    """Why the member cannot decide the item; empty if they can."""
+    if member.pk is None:
+        return "To decide, give yourself a place in the project: as an adjudicator, or as a lead."
+    if not seeing.has_labelled(member, item):
+        return ""
+    able = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
+    others = able.exclude(pk=member.pk)
+    labelled = Label.objects.current().of_item(item).at_stages(LIKE_WORK).values("member")
+    names = list(others.exclude(pk__in=labelled).values_list("alias", flat=True)[:3])
+    return f"You have labelled this item. Leave it to {' or '.join(names)}." if names else ""
+
+
+def _taken(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, Offer | None]:
+    """The place of the decision, held for the member, and what they need to decide.
+
+    No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
+    """
+    with writing.transact():
+        picking.lock(member)
+        Item.objects.locked().get(pk=item.pk)
+        slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+        slot = slots.of_member(member.pk).first()
+        if slot is None:
+            slot = slots.free_for(member.pk, now).locked().in_order().first()
+        if slot is None:
+            return _waits_at(item), None
+        if slot.state != Slot.State.FILLED:
+            _give_back_others(member, item)
+            slot.hold(member.pk, places.until(member, now))
+    slot.item = item
+    return slot, offers.of(member, slot, item.revision())
+
+
+def _give_back_others(member: Membership, item: Item) -> None:
+    held = Slot.objects.at(member.project_id, Stage.ADJUDICATE).held_by(member.pk)
+    for slot in held.of_others_than(item).locked():
+        slot.give_back()
+
+
+def _waits_at(item: Item) -> Slot | None:
+    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    used = slots.exclude(state=Slot.State.CLOSED).select_related("member", "item")
+    return used.order_by("-state", "number").first()
+
+
+def _held_by_another(slot: Slot | None, now: datetime) -> str:
+    if slot is None:
+        return "Nobody has asked for a decision here."
+    if slot.state == Slot.State.FILLED:
+        return f"{slot.member} has decided this item."
+    return f"{slot.member} is deciding this item now."
+
+
+def _said(item: Item) -> tuple[Said, ...]:
+    """The last word of everybody on the item as it is, oldest first."""
+    labels = Label.objects.current().of_item(item).of_revision(item.revision()).for_page()
+    blind = {label.member_id: label for label in labels if label.stage == Stage.BLIND}
+    shown = [label for label in labels if label.stage in _SHOWN]
+    return tuple(Said(label, blind.get(label.member_id)) for label in shown)
+
+
+def _disagree(task: TaskType, said: Iterable[Said]) -> bool:
+    """Whether people said different things of what becomes the resolution."""
+    resolved = [field.name for field in task.resolved]
+    answers = [[one.label.answers.get(name) for name in resolved] for one in said]
+    return any(said != answers[0] for said in answers)
+
+
+def _labelled_by(member: Membership, slots: Iterable[Slot]) -> set[int]:
+    """Of the items of the slots, the ids of those that the member labelled."""
+    if member.pk is None:
+        return set()
+    items = [slot.item_id for slot in slots]
+    own = Label.objects.current().of_member(member.pk).at_stages(LIKE_WORK)
+    return set(own.filter(item__in=items).values_list("item", flat=True))
+
+
+def _record(kind: str, member: Membership, item: Item) -> None:
+    Event.record(kind, item.key, project_id=item.project_id, member_id=member.pk)

@@ -1,0 +1,181 @@
+"""The verify stage: a second person confirms what the labels say, or contests it."""
+
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+
+from annotation import queue, seconding, verifying
+from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
+from annotation.seconding import Case
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def first() -> Membership:
+    return make_member(make_project(verify=True))
+
+
+@pytest.fixture
+def second(first: Membership) -> Membership:
+    return make_member(first.project)
+
+
+def case(member: Membership) -> Case:
+    found = seconding.next_case(member, now=timezone.now())
+    assert isinstance(found, Case), found
+    return found
+
+
+def send(call: Callable[..., Label], member: Membership, shown: Case, **values: object) -> Label:
+    return call(
+        member,
+        key=shown.offer.key,
+        item_key=shown.offer.item.key,
+        revision=shown.offer.revision.number,
+        of=shown.first.submission,
+        now=timezone.now(),
+        **values,
+    )
+
+
+def labelled(member: Membership, choice: str = "valid", **values: object) -> Item:
+    item = make_item(member.project, **values)
+    say(member, take(member), choice, comment="Six for eight.")
+    return item
+
+
+def standing(item: Item) -> Resolution | None:
+    return Resolution.objects.current().filter(item=item).first()
+
+
+def states(item: Item, stage: str) -> list[str]:
+    return list(Slot.objects.filter(item=item, stage=stage).values_list("state", flat=True))
+
+
+def test_an_item_is_not_resolved_before_a_second_person_has_seen_it(first: Membership) -> None:
+    item = labelled(first)
+    assert standing(item) is None
+    assert states(item, Stage.VERIFY) == ["open"]
+
+
+def test_nobody_verifies_their_own_label(first: Membership) -> None:
+    labelled(first)
+    assert isinstance(seconding.next_case(first, now=timezone.now()), queue.Waiting)
+
+
+def test_the_second_person_sees_the_first_label_which_is_noted(
+    first: Membership, second: Membership
+) -> None:
+    item = labelled(first)
+    shown = case(second)
+    assert (shown.first.choice, shown.first.comment) == ("valid", "Six for eight.")
+    assert Mark.objects.of(second.pk, Mark.Kind.SEEN).on(item).exists()
+
+
+def test_what_is_confirmed_is_resolved(first: Membership, second: Membership) -> None:
+    item = labelled(first)
+    label = send(seconding.confirm, second, case(second))
+    resolution = standing(item)
+    assert resolution
+    assert (resolution.value, resolution.rule, resolution.source) == ("valid", "verified", "labels")
+    assert (label.stage, label.informed) == (Stage.VERIFY, True)
+
+
+def test_what_is_contested_waits_for_a_decision(first: Membership, second: Membership) -> None:
+    item = labelled(first)
+    answers = {"choice": "invalid"}
+    send(seconding.contest, second, case(second), answers=answers, comment="It is the same.")
+    assert standing(item) is None
+    assert Slot.objects.get(stage=Stage.ADJUDICATE).reason == Reason.CONTESTED
+
+
+@pytest.mark.parametrize(
+    "answers, comment, needed",
+    [
+        ({"choice": "invalid"}, " ", "Say in the comment"),
+        ({"choice": "valid"}, "No.", "says the same"),
+        ({}, "No.", "choose one"),
+    ],
+)
+def test_a_contest_needs_another_answer_and_a_comment(
+    first: Membership, second: Membership, answers: dict[str, object], comment: str, needed: str
+) -> None:
+    labelled(first)
+    with pytest.raises(queue.Refused, match=needed):
+        send(seconding.contest, second, case(second), answers=answers, comment=comment)
+
+
+def test_a_label_that_changed_meanwhile_is_not_confirmed(
+    first: Membership, second: Membership
+) -> None:
+    item = labelled(first)
+    shown = case(second)
+    say(first, queue.reopen(first, item.key), "invalid")
+    with pytest.raises(queue.Stale, match="changed meanwhile"):
+        send(seconding.confirm, second, shown)
+
+
+def test_a_label_that_was_taken_back_is_not_shown(first: Membership, second: Membership) -> None:
+    item = labelled(first)
+    case(second)
+    queue.undo(first)
+    assert isinstance(seconding.next_case(second, now=timezone.now()), queue.Waiting)
+    assert states(item, Stage.VERIFY) == ["closed"]
+
+
+def test_a_label_that_changes_after_its_contest_is_verified_anew(
+    first: Membership, second: Membership
+) -> None:
+    item = labelled(first)
+    answers = {"choice": "invalid"}
+    send(seconding.contest, second, case(second), answers=answers, comment="It is the same.")
+    say(first, queue.reopen(first, item.key), "invalid")
+    assert states(item, Stage.VERIFY) == ["open"]
+    assert states(item, Stage.ADJUDICATE) == ["closed"]
+    third = make_member(first.project)
+    send(seconding.confirm, third, case(third))
+    resolution = standing(item)
+    assert resolution
+    assert resolution.value == "invalid"
+
+
+def test_a_confirmed_item_whose_label_changes_is_verified_anew(
+    first: Membership, second: Membership
+) -> None:
+    item = labelled(first)
+    send(seconding.confirm, second, case(second))
+    say(first, queue.reopen(first, item.key), "invalid")
+    assert standing(item) is None
+    assert states(item, Stage.VERIFY) == ["open"]
+
+
+def test_undoing_a_contest_takes_the_case_back(first: Membership, second: Membership) -> None:
+    item = labelled(first)
+    answers = {"choice": "invalid"}
+    send(seconding.contest, second, case(second), answers=answers, comment="It is the same.")
+    queue.undo(second, stage=Stage.VERIFY)
+    assert states(item, Stage.ADJUDICATE) == ["closed"]
+    send(seconding.confirm, second, case(second))
+    assert standing(item)
+
+
+def test_the_same_confirmation_twice_is_one(first: Membership, second: Membership) -> None:
+    labelled(first)
+    shown = case(second)
+    once, twice = send(seconding.confirm, second, shown), send(seconding.confirm, second, shown)
+    assert once.pk == twice.pk
+
+
+def test_the_contest_rate_counts_items(first: Membership, second: Membership) -> None:
+    # Two confirmed, one contested, each a cluster of its own: 1 of 3.
+    for _ in range(3):
+        labelled(first)
+    for _ in range(2):
+        send(seconding.confirm, second, case(second))
+    answers = {"choice": "invalid"}
+    send(seconding.contest, second, case(second), answers=answers, comment="No.")
+    rate = verifying.contest_rate(first.project)
+    assert (rate.verified, rate.contested, rate.share.value) == (3, 1, pytest.approx(1 / 3))

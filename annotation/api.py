@@ -6,19 +6,25 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import path
 from django_filters.rest_framework import DjangoFilterBackend
-from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    PolymorphicProxySerializer,
+    extend_schema,
+)
 from rest_framework.decorators import api_view
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.generics import ListAPIView
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from annotation import access, queue
+from annotation import access, agreeing, agreement, queue
 from annotation.filters import ItemFilter, LabelFilter
 from annotation.models import Account, Item, Label, Project
 from annotation.serializers import (
+    AgreementSerializer,
     CorrectionSerializer,
     ItemDetailSerializer,
     ItemSerializer,
@@ -180,6 +186,29 @@ def item(request: Request, slug: str, key: str) -> Response:
     return Response(ItemDetailSerializer(found).data)
 
 
+@extend_schema(
+    parameters=[
+        OpenApiParameter("field", description="A question of the task type; none means all."),
+        OpenApiParameter("category", description="Only items of this category."),
+    ],
+    responses={200: AgreementSerializer, 400: ProblemSerializer, **PROBLEMS},
+)
+@api_view(["GET"])
+def agreements(request: Request, slug: str) -> Response:
+    """How far people agree: figures with their intervals, and who said what where another did."""
+    member = access.member_for(request, slug, right="manage")
+    wanted, category = (request.query_params.get(name, "") for name in ("field", "category"))
+    asked = agreeing.questions(member.project)
+    chosen = [one for one in asked if wanted in ("", one.name)]
+    if wanted and not chosen:
+        known = ", ".join(one.name for one in asked) or "nothing that people could agree on"
+        raise ParseError(f"This project does not ask {wanted!r}. It asks {known}.")
+    found = [agreement.measure(member.project, one, category) for one in chosen]
+    figures = [agreement.as_row(row) for one in found for row in one.rows]
+    cells = [agreement.as_cell(one.question, cell) for one in found for cell in one.cells]
+    return Response(AgreementSerializer({"figures": figures, "confusion": cells}).data)
+
+
 def _offered(offer: queue.Offer | queue.Waiting) -> Any:
     if isinstance(offer, queue.Waiting):
         return NoOfferSerializer({"waiting": offer}).data
@@ -206,6 +235,7 @@ urlpatterns = [
     path("projects/<slug:slug>/labels/", LabelList.as_view(), name="api-labels"),
     path("projects/<slug:slug>/corrections/", corrections, name="api-corrections"),
     path("projects/<slug:slug>/undo/", undo, name="api-undo"),
+    path("projects/<slug:slug>/agreement/", agreements, name="api-agreement"),
     path("projects/<slug:slug>/items/", ItemList.as_view(), name="api-items"),
     path("projects/<slug:slug>/items/<path:key>/", item, name="api-item"),
 ]

@@ -231,6 +231,38 @@ class ItemDetailSerializer(ItemSerializer):
         return difference_of(item.revision())
 
 
+class AgreementRowSerializer(serializers.Serializer[Any]):
+    """One figure of agreement; `people` is empty where it is about everybody."""
+
+    field = serializers.CharField()
+    measure = serializers.CharField()
+    people = serializers.CharField()
+    n_items = serializers.IntegerField()
+    n_raters = serializers.IntegerField()
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField()
+
+
+class ConfusionSerializer(serializers.Serializer[Any]):
+    """How many items person `a` gave one answer and person `b` another; none is left out."""
+
+    field = serializers.CharField()
+    a = serializers.CharField()
+    b = serializers.CharField()
+    choice_a = serializers.CharField()
+    choice_b = serializers.CharField()
+    n = serializers.IntegerField()
+
+
+class AgreementSerializer(serializers.Serializer[Any]):
+    """How far people agree; values are unrounded, rates fractions of 1."""
+
+    figures = AgreementRowSerializer(many=True)
+    confusion = ConfusionSerializer(many=True)
+
+
 class ProblemSerializer(serializers.Serializer[Any]):
     """Why a request was not answered, in words that say what to do."""
 

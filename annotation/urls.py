@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation.views import items, projects, tokens, vetting
+from annotation.views import agreement, items, projects, tokens, vetting
 
 urlpatterns = [
     path("", projects.home, name="home"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("projects/<slug:slug>/vet/label/", vetting.label, name="vet-label"),
     path("projects/<slug:slug>/vet/correct/", vetting.correct, name="vet-correct"),
     path("projects/<slug:slug>/vet/undo/", vetting.undo, name="vet-undo"),
+    path("projects/<slug:slug>/agreement/", agreement.agreement_page, name="agreement"),
     path("projects/<slug:slug>/items/", items.items, name="items"),
     path("projects/<slug:slug>/items/<path:key>/", items.item, name="item"),
 ]

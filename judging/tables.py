@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from annotation import agreement
 from annotation import tables as annotation_tables
 from annotation.models import Project
 from annotation.tables import Table
@@ -41,6 +42,18 @@ def _missing(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterab
     return reports.missing(runs)
 
 
+def _agreement(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterable[dict[str, Any]]:
+    return agreement.rows(project)
+
+
+def _confusion(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterable[dict[str, Any]]:
+    return agreement.confusions(project)
+
+
 RUN = ("run", "endpoint", "strategy")
 RESULTS: dict[str, Figures] = {
     "categories": Figures(("ability", "category", "items"), False, _categories),
@@ -61,6 +74,8 @@ RESULTS: dict[str, Figures] = {
         _undetected,
     ),
     "missing": Figures((*RUN, "cause", "n"), False, _missing),
+    "agreement": Figures(agreement.COLUMNS, False, _agreement),
+    "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion),
 }
 
 

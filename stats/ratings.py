@@ -33,6 +33,11 @@ class Ratings:
         """The same items with the labels of these raters (columns) alone."""
         return Ratings(self.codes[:, list(raters)], self.values, self.clusters)
 
+    def shared(self, a: int, b: int) -> "Ratings":
+        """The items that both raters labelled, with the labels of these two alone."""
+        both = (self.codes[:, [a, b]] != MISSING).all(axis=1)
+        return Ratings(self.codes[both][:, [a, b]], self.values, self.clusters[both])
+
     def counts(self) -> Floats:
         """How many labels of each class an item has: items x classes."""
         there = self.codes != MISSING

@@ -57,3 +57,9 @@ def test_every_two_labels_of_an_item_are_one_pair():
 def test_counts_are_labels_of_each_class():
     got = ratings.of_names([["a", "a", "b"], [None, "c", None]])
     assert got.counts().tolist() == [[2, 1, 0], [0, 0, 1]]
+
+
+def test_what_two_share_is_the_items_of_both():
+    got = ratings.of_values([[1, 2, 3], [NAN, 1, 2], [3, NAN, 1]], clusters=[7, 8, 7]).shared(0, 2)
+    assert got.codes.tolist() == [[0, 2], [2, 0]]
+    assert got.clusters.tolist() == [0, 0]

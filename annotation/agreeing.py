@@ -1,0 +1,199 @@
+"""What people said of the same items, as the measures of agreement take it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from annotation import tasktypes
+from annotation.models import Label, Project, Resolution, Stage
+from stats import ratings
+from stats.ratings import Ratings
+
+NOT_SURE = "not-sure"
+NOTHING = "none"
+TOTAL = "total"
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What people can agree on: a field of the task type, or the total of its points.
+
+    `options` are the answers that could be given, as words, with their titles.
+    """
+
+    name: str
+    title: str
+    level: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_order(self) -> bool:
+        return self.level in ("ordinal", "interval")
+
+    def title_of(self, name: str) -> str:
+        return dict(self.options).get(name, name)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one person said of one item."""
+
+    position: int
+    cluster: str
+    person: str
+    answers: Mapping[str, Any]
+    known: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What people said to one question, items x people.
+
+    `nominal` has every answer as a class of its own; `ordered` has their numbers, without those
+    that have none, and is None where answers have no order. `known` is the class of each item's
+    right answer, nan without one, and -1 for one that nobody could give. `has_numbers` says
+    whether steps between answers mean anything, and not only their order.
+    """
+
+    people: tuple[str, ...]
+    names: tuple[str, ...]
+    nominal: Ratings
+    ordered: Ratings | None
+    known: np.ndarray[Any, np.dtype[np.float64]]
+    has_numbers: bool
+
+    @property
+    def labels(self) -> int:
+        return int((self.nominal.codes != ratings.MISSING).sum())
+
+
+def questions(project: Project) -> list[Question]:
+    """What agreement can be measured on, the deciding question first."""
+    task = tasktypes.of_project(project)
+    asked = sorted(task.fields, key=lambda field: field is not task.deciding)
+    found = [
+        Question(f.name, f.title, f.level, tuple((_word(o.value), o.title) for o in f.options))
+        for f in asked
+        if f.level
+    ]
+    points = [field for field in task.fields if field.kind == "points"]
+    if len(points) > 1 and not any(question.name == TOTAL for question in found):
+        found.append(Question(TOTAL, "Total", "interval"))
+    return found
+
+
+def work(project: Project, category: str = "") -> list[Said]:
+    """Each person's last counted work label given before they could see what others say.
+
+    The label must not be one that was taken back, and the person must have a label of the item in
+    force: whose texts were corrected since has to say it again. Items with known answers are left
+    out.
+    """
+    last: dict[tuple[int, str], dict[str, Any]] = {}
+    in_force = set()
+    found = Label.objects.of_tests().for_agreement(project, Stage.WORK, category)
+    for row in found.iterator(chunk_size=2000):
+        place = row["item_id"], row["member__alias"]
+        if row["current"] and row["counted"]:
+            in_force.add(place)
+        if not row["informed"]:
+            last[place] = row
+    task = tasktypes.of_project(project)
+    return [_said(task, row) for at, row in last.items() if at in in_force and row["counted"]]
+
+
+def probes(project: Project, category: str = "") -> list[Said]:
+    """Each person's last label of a silent check, with what was known to be right at the time."""
+    known: dict[int, list[Resolution]] = {}
+    for resolution in Resolution.objects.known().of_project(project):
+        known.setdefault(resolution.revision_id, []).append(resolution)
+    task, last = tasktypes.of_project(project), {}
+    for row in Label.objects.for_agreement(project, Stage.PROBE, category):
+        right = _in_force(known.get(row["revision_id"], ()), row["created_at"])
+        if right and row["current"]:
+            values = {task.deciding.name: right.value} | right.values
+            last[row["item_id"], row["member__alias"]] = _said(task, row, values)
+    return list(last.values())
+
+
+def answers(question: Question, said: Sequence[Said]) -> Answers:
+    """What people said to one question; who did not answer it of an item is missing there."""
+    given = [(one, _word(one.answers[question.name])) for one in said if _has(one, question)]
+    found = {name for _, name in given}
+    names = _names(question, found)
+    places = {at: row for row, at in enumerate(sorted({one.position for one, _ in given}))}
+    people = tuple(sorted({one.person for one, _ in given}))
+    columns = {person: column for column, person in enumerate(people)}
+    table = np.full((len(places), len(people)), np.nan)
+    known = np.full(len(places), np.nan)
+    clusters = [""] * len(places)
+    for one, name in given:
+        row = places[one.position]
+        table[row, columns[one.person]] = names.index(name)
+        clusters[row] = one.cluster
+        if one.known and question.name in one.known:
+            right = _word(one.known[question.name])
+            known[row] = names.index(right) if right in names else -1
+    nominal = ratings.of_values(table, range(len(names)), clusters)
+    ordered = _ordered(question, names, nominal)
+    has_numbers = any(NUMBER.fullmatch(name) for name in names)
+    return Answers(people, names, nominal, ordered, known, has_numbers)
+
+
+def _said(
+    task: tasktypes.TaskType, row: Mapping[str, Any], known: Mapping[str, Any] | None = None
+) -> Said:
+    said = {**task.totals(row["answers"]), **row["answers"]}
+    return Said(row["item__position"], row["item__cluster"], row["member__alias"], said, known)
+
+
+def _in_force(known: Iterable[Resolution], then: datetime) -> Resolution | None:
+    for one in known:
+        if one.created_at <= then and (one.ended_at is None or then < one.ended_at):
+            return one
+    return None
+
+
+def _has(said: Said, question: Question) -> bool:
+    return said.answers.get(question.name) not in (None, "")
+
+
+def _names(question: Question, found: set[str]) -> tuple[str, ...]:
+    """The declared answers in their order, then those of earlier versions of the task type."""
+    declared = [name for name, _ in question.options]
+    rest = found - set(declared)
+    return (*declared, *sorted(rest, key=lambda name: (np.nan_to_num(_number(name)), name)))
+
+
+def _ordered(question: Question, names: Sequence[str], nominal: Ratings) -> Ratings | None:
+    """The answers as numbers: their own, or the places of the options of an ordinal choice."""
+    if not question.has_order:
+        return None
+    values = np.array([_number(name) for name in names])
+    if question.level == "ordinal" and np.isnan(values).all():
+        steps = [name for name, _ in question.options if name != NOT_SURE]
+        values = np.array([steps.index(n) if n in steps else np.nan for n in names], dtype=float)
+    there = nominal.codes != ratings.MISSING
+    table = np.full(nominal.codes.shape, np.nan)
+    table[there] = values[nominal.codes[there]]
+    return ratings.of_values(table, values[~np.isnan(values)], nominal.clusters)
+
+
+def _number(name: str) -> float:
+    return float(name) if NUMBER.fullmatch(name) else np.nan
+
+
+def _word(answer: Any) -> str:
+    """A stored answer as one word; several choices at once are one answer of their own."""
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    if isinstance(answer, float) and answer.is_integer():
+        return str(int(answer))
+    if isinstance(answer, list | tuple):
+        return " + ".join(_word(one) for one in answer) or NOTHING
+    return str(answer)

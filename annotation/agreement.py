@@ -1,0 +1,293 @@
+"""How far the people of a project agree, as figures.md defines it.
+
+One question (a field of the task type) at a time: the measures over everybody, each two people,
+each person against the majority of the others and against known answers, and who said what where
+another said what. Every figure has its n, its interval and, where there is none, the reason.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+
+from annotation import agreeing
+from annotation.agreeing import Answers, Question
+from annotation.models import Label, Project, Resolution, Stage
+from stats import agreement as measuring
+from stats import bootstrap
+from stats.bootstrap import Figure
+from stats.estimates import Estimate
+from stats.ratings import MISSING, Ratings
+
+# Goes into every key: a change of what the figures mean makes the stored ones old.
+VERSION = 1
+KEEP_SECONDS = 24 * 60 * 60
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One way to say how far people agree.
+
+    `by_order` ones are about the answers as numbers, the others about each as a class of its own.
+    `make` takes the ratings and how many labels an item has for Fleiss.
+    """
+
+    title: str
+    by_order: bool
+    make: Callable[[Ratings, int], Figure | Estimate]
+
+
+MEASURES: dict[str, Measure] = {
+    "percent": Measure("Percent agreement", False, lambda r, k: measuring.percent(r)),
+    "cohen": Measure("Cohen’s kappa", False, lambda r, k: measuring.cohen(r)),
+    "fleiss": Measure("Fleiss’ kappa", False, measuring.fleiss),
+    "alpha-nominal": Measure(
+        "Krippendorff’s alpha, nominal", False, lambda r, k: measuring.krippendorff(r)
+    ),
+    "ac1": Measure("Gwet’s AC1", False, lambda r, k: measuring.gwet(r)),
+    "cohen-linear": Measure(
+        "Cohen’s kappa, linear weights", True, lambda r, k: measuring.cohen(r, "linear")
+    ),
+    "cohen-quadratic": Measure(
+        "Cohen’s kappa, quadratic weights", True, lambda r, k: measuring.cohen(r, "quadratic")
+    ),
+    "alpha-ordinal": Measure(
+        "Krippendorff’s alpha, ordinal", True, lambda r, k: measuring.krippendorff(r, "ordinal")
+    ),
+    "alpha-interval": Measure(
+        "Krippendorff’s alpha, interval", True, lambda r, k: measuring.krippendorff(r, "interval")
+    ),
+    "ac2": Measure(
+        "Gwet’s AC2, quadratic weights", True, lambda r, k: measuring.gwet(r, "quadratic")
+    ),
+}
+OF_PAIRS = ("percent", "cohen", "cohen-linear", "cohen-quadratic")
+AGAINST_REST = "against-rest"
+AGAINST_KNOWN = "against-known"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. `people` names the two or the one it is about, and is empty for everybody.
+
+    `n_raters` counts the people with a label in it, of Fleiss's kappa the labels that each item
+    has. Rates and coefficients are unrounded, None where undefined.
+    """
+
+    field: str
+    measure: str
+    people: tuple[str, ...]
+    n_items: int
+    n_raters: int
+    value: float | None
+    low: float | None
+    high: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How many items one person gave one answer and the other another."""
+
+    people: tuple[str, str]
+    said: tuple[str, str]
+    n: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All figures of one question, and what they rest on."""
+
+    question: Question
+    people: tuple[tuple[str, int], ...]
+    names: tuple[str, ...]
+    labels: int
+    items: int
+    clusters: int
+    k: int
+    rows: tuple[Row, ...]
+    cells: tuple[Cell, ...]
+
+    def of(self, *measures: str, people: int) -> list[Row]:
+        """The figures of these measures that are about so many people; 0 is everybody."""
+        return [r for r in self.rows if r.measure in measures and len(r.people) == people]
+
+    def matrix(self, a: str, b: str) -> list[list[int]]:
+        """The answers of a (rows) against those of b (columns), in the order of `names`."""
+        counts = {cell.said: cell.n for cell in self.cells if cell.people == (a, b)}
+        counts |= {cell.said[::-1]: cell.n for cell in self.cells if cell.people == (b, a)}
+        return [[counts.get((row, column), 0) for column in self.names] for row in self.names]
+
+
+def measure(project: Project, question: Question, category: str = "") -> Agreement:
+    """The figures of one question, drawn once for a state of the labels and then kept."""
+    key = _key(project, question, category)
+    kept: Agreement | None = cache.get(key)
+    if kept is None:
+        kept = _measure(project, question, category)
+        cache.set(key, kept, KEEP_SECONDS)
+    return kept
+
+
+def rows(project: Project) -> Iterator[dict[str, Any]]:
+    """The table `agreement`: every question's figures, without those of silent checks.
+
+    Those are for leads alone, and results are for researchers too.
+    """
+    for question in agreeing.questions(project):
+        for row in measure(project, question).rows:
+            if row.measure != AGAINST_KNOWN:
+                yield as_row(row)
+
+
+def confusions(project: Project) -> Iterator[dict[str, Any]]:
+    """The table `confusion`: how often one person gave one answer and another person another."""
+    for question in agreeing.questions(project):
+        for cell in measure(project, question).cells:
+            yield as_cell(question, cell)
+
+
+def as_row(row: Row) -> dict[str, Any]:
+    values = dict(zip(COLUMNS, astuple(row), strict=True))
+    return values | {"people": " / ".join(row.people)}
+
+
+def as_cell(question: Question, cell: Cell) -> dict[str, Any]:
+    values = (question.name, *cell.people, *cell.said, cell.n)
+    return dict(zip(CONFUSION_COLUMNS, values, strict=True))
+
+
+COLUMNS = (
+    "field", "measure", "people", "n_items", "n_raters", "value", "low", "high", "reason",
+)  # fmt: skip
+CONFUSION_COLUMNS = ("field", "a", "b", "choice_a", "choice_b", "n")
+
+
+def _measure(project: Project, question: Question, category: str) -> Agreement:
+    said = agreeing.answers(question, agreeing.work(project, category))
+    checks = agreeing.answers(question, agreeing.probes(project, category))
+    counted = (said.nominal.codes != MISSING).sum(axis=1)
+    shared = counted[counted > 1]
+    k = _fleiss_k(project, shared)
+    seed = f"agreement {VERSION} {project.slug} {category} {question.name}"
+    found = [
+        *_of_everybody(question, said, k, seed),
+        *_of_pairs(question, said, seed),
+        *_of_persons(question, said),
+        *_of_checks(question, checks),
+    ]
+    labels = (said.nominal.codes != MISSING).sum(axis=0).tolist()
+    return Agreement(
+        question=question,
+        people=tuple(zip(said.people, labels, strict=True)),
+        names=said.names,
+        labels=said.labels,
+        items=len(shared),
+        clusters=len(np.unique(said.nominal.clusters[counted > 1])),
+        k=k,
+        rows=tuple(found),
+        cells=tuple(_cells(said)),
+    )
+
+
+def _fleiss_k(project: Project, shared: Any) -> int:
+    """The project's overlap; where that is 1, what most items with two labels or more have."""
+    if project.overlap > 1 or not len(shared):
+        return max(2, project.overlap)
+    return int(np.bincount(shared).argmax())
+
+
+def _of_everybody(question: Question, said: Answers, k: int, seed: str) -> Iterator[Row]:
+    for name, ratings in _suited(said, tuple(MEASURES)):
+        estimate = _estimate(name, ratings, k, seed)
+        raters = k if name == "fleiss" else _raters(ratings)
+        yield _row(question, name, (), raters, estimate)
+
+
+def _of_pairs(question: Question, said: Answers, seed: str) -> Iterator[Row]:
+    for a, b in _pairs(said):
+        people = said.people[a], said.people[b]
+        for name, ratings in _suited(said, OF_PAIRS):
+            estimate = _estimate(name, ratings.shared(a, b), 2, f"{seed} {json.dumps(people)}")
+            yield _row(question, name, people, 2, estimate)
+
+
+def _of_persons(question: Question, said: Answers) -> Iterator[Row]:
+    for column, person in enumerate(said.people):
+        estimate = measuring.against_rest(said.nominal, column)
+        yield _row(question, AGAINST_REST, (person,), _raters(said.nominal), estimate)
+
+
+def _of_checks(question: Question, checks: Answers) -> Iterator[Row]:
+    for column, person in enumerate(checks.people):
+        estimate = measuring.against_known(checks.nominal, column, checks.known)
+        yield _row(question, AGAINST_KNOWN, (person,), 1, estimate)
+
+
+def _suited(said: Answers, names: tuple[str, ...]) -> Iterator[tuple[str, Ratings]]:
+    """The measures that make sense of the answers, each with the ratings that it takes."""
+    for name in names:
+        if not MEASURES[name].by_order:
+            yield name, said.nominal
+        elif said.ordered is not None and (name != "alpha-interval" or said.has_numbers):
+            yield name, said.ordered
+
+
+def _estimate(name: str, ratings: Ratings, k: int, seed: str) -> Estimate:
+    made = MEASURES[name].make(ratings, k)
+    if isinstance(made, Estimate):
+        return made
+    rng = np.random.Generator(np.random.PCG64(_number(f"{seed} {name}", ratings)))
+    return bootstrap.estimate(made, ratings.clusters, rng)
+
+
+def _number(seed: str, ratings: Ratings) -> int:
+    """A number that follows from the labels alone, so that every machine draws the same."""
+    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
+    for array in (ratings.codes, ratings.clusters):
+        digest.update(array.astype("<i4").tobytes())
+    digest.update(ratings.values.astype("<f8").tobytes())
+    return int.from_bytes(digest.digest()[:16], "big")
+
+
+def _pairs(said: Answers) -> list[tuple[int, int]]:
+    """Each two people who labelled an item both, by number."""
+    there = (said.nominal.codes != MISSING).astype(float)
+    shared = there.T @ there
+    return [(a, b) for a, b in combinations(range(len(said.people)), 2) if shared[a, b]]
+
+
+def _cells(said: Answers) -> Iterator[Cell]:
+    for a, b in _pairs(said):
+        counts = measuring.confusion(said.nominal, a, b)
+        for i, j in np.argwhere(counts).tolist():
+            people, names = (said.people[a], said.people[b]), (said.names[i], said.names[j])
+            yield Cell(people, names, int(counts[i, j]))
+
+
+def _raters(ratings: Ratings) -> int:
+    return int((ratings.codes != MISSING).any(axis=0).sum())
+
+
+def _row(question: Question, name: str, people: tuple[str, ...], raters: int, got: Estimate) -> Row:
+    return Row(question.name, name, people, got.n, raters, got.value, got.low, got.high, got.reason)
+
+
+def _key(project: Project, question: Question, category: str) -> str:
+    """What the figures depend on: the question, and the state of labels, people and answers."""
+    labels = Label.objects.in_project(project).at_stages([Stage.WORK, Stage.PROBE])
+    state = {
+        "version": VERSION,
+        "project": [project.pk, project.overlap, project.task_type_id],
+        "filters": category,
+        "question": astuple(question),
+        "labels": labels.state(),
+        "known": Resolution.objects.known().of_project(project).state(),
+        "people": sorted(project.members.values_list("pk", "alias")),
+    }
+    return f"agreement:{hashlib.sha256(json.dumps(state).encode()).hexdigest()}"

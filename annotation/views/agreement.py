@@ -1,0 +1,167 @@
+"""How far do people agree? The page of one question's figures, for leads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation import access, agreeing, agreement, taxonomy
+from annotation.agreeing import Question
+from annotation.agreement import AGAINST_KNOWN, AGAINST_REST, MEASURES, OF_PAIRS, Agreement, Row
+from annotation.models import Item, Membership, Project
+
+SHADES = 4
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table of figures: what it is about, and a figure or None for each column."""
+
+    title: str
+    labels: int
+    figures: tuple[Row | None, ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """A cell of the matrix: `shade` from 0 to SHADES by its share of the row."""
+
+    n: int
+    shade: int
+    same: bool
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What `b` said (columns) where `a` said something (rows)."""
+
+    a: str
+    b: str
+    heads: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Count, ...], int], ...]
+
+
+class Filter(forms.Form):
+    """Which question, and of which items."""
+
+    def __init__(self, data: QueryDict, questions: Sequence[Question], project: Project) -> None:
+        super().__init__(data)
+        names = {category.slug: category.name for category in taxonomy.load()}
+        found = [row["category"] for row in Item.objects.in_project(project).by_category()]
+        used = sorted((names.get(slug, slug), slug) for slug in found if slug)
+        asked = [(question.name, question.title) for question in questions]
+        self.fields["field"] = forms.ChoiceField(label="Question", required=False, choices=asked)
+        if used:
+            every = [("", "Any"), *((slug, name) for name, slug in used)]
+            self.fields["category"] = forms.ChoiceField(
+                label="Category", required=False, choices=every
+            )
+
+    def chosen(self, name: str) -> str:
+        """What is chosen; nonsense is no choice."""
+        self.is_valid()
+        return str(self.cleaned_data.get(name, ""))
+
+
+class PairFilter(forms.Form):
+    """Which two people to hold against each other; what else is chosen goes along unseen."""
+
+    field = forms.CharField(widget=forms.HiddenInput, required=False)
+    category = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, people: Sequence[str], **initial: str) -> None:
+        super().__init__(initial=initial)
+        choices = [(person, person) for person in people]
+        self.fields["a"] = forms.ChoiceField(label="Rows", choices=choices)
+        self.fields["b"] = forms.ChoiceField(label="Columns", choices=choices)
+
+
+@require_safe
+@login_required
+def agreement_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """One question's figures: of everybody, of each two people, of each person."""
+    member = access.member_for(request, slug, right="manage")
+    return render(request, "annotation/agreement.html", _context(member, request.GET))
+
+
+def _context(member: Membership, query: QueryDict) -> dict[str, object]:
+    questions = agreeing.questions(member.project)
+    context: dict[str, object] = {"project": member.project, "member": member}
+    if not questions:
+        return context
+    filters = Filter(query, questions, member.project)
+    wanted, category = filters.chosen("field"), filters.chosen("category")
+    question = next((one for one in questions if one.name == wanted), questions[0])
+    found = agreement.measure(member.project, question, category)
+    matrix = _matrix(found, query.get("a", ""), query.get("b", ""))
+    return context | {
+        "filters": filters,
+        "question": question,
+        "found": found,
+        "everybody": [(MEASURES[row.measure].title, row) for row in found.of(*MEASURES, people=0)],
+        "pair_heads": [MEASURES[name].title for name in _of_pairs(found)],
+        "pairs": _pairs(found),
+        "persons": _persons(found),
+        "matrix": matrix,
+        "pair_filter": matrix
+        and PairFilter(
+            [person for person, _ in found.people],
+            field=question.name,
+            category=category,
+            a=matrix.a,
+            b=matrix.b,
+        ),
+    }
+
+
+def _of_pairs(found: Agreement) -> list[str]:
+    made = {row.measure for row in found.of(*OF_PAIRS, people=2)}
+    return [name for name in OF_PAIRS if name in made]
+
+
+def _pairs(found: Agreement) -> list[Line]:
+    """Each two people, those with most items first."""
+    by_pair: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in found.of(*OF_PAIRS, people=2):
+        by_pair.setdefault(row.people, {})[row.measure] = row
+    names = _of_pairs(found)
+    lines = [
+        Line(" and ".join(people), rows["percent"].n_items, tuple(map(rows.get, names)))
+        for people, rows in by_pair.items()
+    ]
+    return sorted(lines, key=lambda line: -line.labels)
+
+
+def _persons(found: Agreement) -> list[Line]:
+    rest = {row.people[0]: row for row in found.of(AGAINST_REST, people=1)}
+    known = {row.people[0]: row for row in found.of(AGAINST_KNOWN, people=1)}
+    labels = dict(found.people)
+    return [
+        Line(person, labels.get(person, 0), (rest.get(person), known.get(person)))
+        for person in sorted({*labels, *known})
+    ]
+
+
+def _matrix(found: Agreement, a: str, b: str) -> Matrix | None:
+    """Of the two people asked for; else of the two who share most items; None if none do."""
+    people = {person for person, _ in found.people}
+    if not {a, b} <= people or a == b:
+        shared = sorted(found.of("percent", people=2), key=lambda row: -row.n_items)
+        if not shared:
+            return None
+        a, b = shared[0].people
+    counts = found.matrix(a, b)
+    heads = tuple(found.question.title_of(name) for name in found.names)
+    lines = tuple((heads[i], _line(row, i), sum(row)) for i, row in enumerate(counts))
+    return Matrix(a, b, heads, lines)
+
+
+def _line(counts: Sequence[int], same: int) -> tuple[Count, ...]:
+    whole = max(1, sum(counts))
+    return tuple(
+        Count(n, -(-SHADES * n // whole), same=column == same) for column, n in enumerate(counts)
+    )

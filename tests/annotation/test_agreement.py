@@ -1,0 +1,461 @@
+"""Whose labels make the figures of agreement, what the figures are, and who sees them."""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import agreeing, agreement, known
+from annotation.agreement import Agreement, Row
+from annotation.models import ApiToken, Item, Label, Membership, Project, Slot, Stage
+from stats import bootstrap
+from tests.builders import Cast, cast, make_item, make_known, make_member, make_project
+
+pytestmark = pytest.mark.django_db
+
+# Both valid 4 times, both invalid 3, valid and invalid twice, invalid and valid once.
+TEN = [("valid", "valid")] * 4 + [("invalid", "invalid")] * 3
+TEN += [("valid", "invalid")] * 2 + [("invalid", "valid")]
+_numbers = count(101)  # beyond the slots that items come with
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("p", overlap=2)
+
+
+def make_label(
+    item: Item, member: Membership, answers: dict[str, Any] | str, **values: Any
+) -> Label:
+    """A counted label in a slot of its own, given now, at the work stage unless told."""
+    number = next(_numbers)
+    stage = values.setdefault("stage", Stage.WORK)
+    counted = values.setdefault("counted", True)
+    if counted and values.get("current", True):
+        values["slot"] = Slot.objects.create(
+            project=item.project, item=item, stage=stage, number=number, position=item.position
+        )
+    else:
+        values["counted"] = counted and values.get("slot") is not None
+    answers = {"choice": answers} if isinstance(answers, str) else answers
+    return Label.objects.create(
+        project=item.project,
+        item=item,
+        revision=item.revision(),
+        member=member,
+        choice=str(next(iter(answers.values())))[:40],
+        answers=answers,
+        submission=f"s{number}",
+        task_type=item.project.task_type,
+        **values,
+    )
+
+
+def people_of(project: Project, *aliases: str) -> list[Membership]:
+    return [make_member(project, alias=alias) for alias in aliases]
+
+
+def give(
+    project: Project, people: Sequence[Membership], rows: Sequence[Sequence[Any]], **values: Any
+) -> list[Item]:
+    """One item a row, labelled by each person who has an entry in it."""
+    items = [make_item(project, **values) for _ in rows]
+    for item, row in zip(items, rows, strict=True):
+        for person, said in zip(people, row, strict=True):
+            if said is not None:
+                make_label(item, person, said)
+    return items
+
+
+def measured(project: Project, field: str = "choice", category: str = "") -> Agreement:
+    question = next(one for one in agreeing.questions(project) if one.name == field)
+    return agreement.measure(project, question, category)
+
+
+def row(found: Agreement, measure: str, *people: str) -> Row:
+    [one] = [r for r in found.rows if (r.measure, r.people) == (measure, people)]
+    return one
+
+
+# Figures
+
+
+def test_figures_of_two_people_by_hand(project: Project) -> None:
+    # 7 of 10 agree. By chance 6/10 x 5/10 + 4/10 x 5/10 = 1/2, kappa (0.7 - 0.5) / 0.5 = 0.4.
+    # Fleiss and alpha take both together: 11 of 20 are valid, Pe = (11/20)^2 + (9/20)^2 = 0.505,
+    # kappa (0.7 - 0.505) / 0.495 = 13/33; alpha = 1 - 19 x 6 / (2 x 11 x 9) = 14/33.
+    # AC1: pi = 11/20, 9/20 of five choices: pe = 2 x 0.2475 / 4, (0.7 - 0.12375) / 0.87625.
+    give(project, people_of(project, "ann", "ben"), TEN)
+    found = measured(project)
+    values = {name: row(found, name).value for name in ("percent", "cohen", "fleiss", "ac1")}
+    assert values == pytest.approx(
+        {"percent": 0.7, "cohen": 0.4, "fleiss": 13 / 33, "ac1": 0.57625 / 0.87625}
+    )
+    assert row(found, "alpha-nominal").value == pytest.approx(14 / 33)
+    assert {r.n_items for r in found.of(*agreement.MEASURES, people=0)} == {10}
+    assert {r.n_raters for r in found.of(*agreement.MEASURES, people=0)} == {2}
+    assert row(found, "percent", "ann", "ben").value == 0.7
+    assert row(found, "cohen", "ann", "ben").value == pytest.approx(0.4)
+    assert [r.measure for r in found.of(*agreement.MEASURES, people=0)] == [
+        "percent", "cohen", "fleiss", "alpha-nominal", "ac1",
+    ]  # fmt: skip
+
+
+def test_figures_have_intervals_from_ten_clusters_on(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    items = give(project, people, TEN)
+    alpha = row(measured(project), "alpha-nominal")
+    assert alpha.low < alpha.value < alpha.high
+    assert alpha.reason == ""
+    items[0].cluster = items[1].cluster
+    items[0].save()
+    cache.clear()
+    alpha = row(measured(project), "alpha-nominal")
+    assert (alpha.low, alpha.high, alpha.reason) == (None, None, "under 10 clusters")
+    assert row(measured(project), "percent").low is not None
+
+
+def test_each_person_is_held_against_what_most_others_say(project: Project) -> None:
+    # Ann, ben, cy; of the others of ann: valid + valid, valid + invalid (no majority), valid.
+    rows = [("valid", "valid", "valid"), ("valid", "valid", "invalid"), ("invalid", "valid", None)]
+    give(project, people_of(project, "ann", "ben", "cy"), rows)
+    found = measured(project)
+    rest = row(found, "against-rest", "ann")
+    assert (rest.value, rest.n_items, rest.n_raters) == (0.5, 2, 3)
+    assert row(found, "against-rest", "cy").value == 0.5
+
+
+def test_who_said_what_where_another_did(project: Project) -> None:
+    give(project, people_of(project, "ann", "ben"), TEN)
+    found = measured(project)
+    names = ("valid", "invalid", "score-invariant", "not-relevant", "not-sure")
+    assert found.names == names
+    assert [line[:2] for line in found.matrix("ann", "ben")[:2]] == [[4, 2], [1, 3]]
+    assert [line[:2] for line in found.matrix("ben", "ann")[:2]] == [[4, 1], [2, 3]]
+    assert sum(map(sum, found.matrix("ann", "ben"))) == 10
+
+
+def test_an_answer_that_an_earlier_version_took_is_a_class_of_its_own(project: Project) -> None:
+    give(project, people_of(project, "ann", "ben"), [("valid", "broken"), ("broken", "broken")])
+    assert measured(project).names[-1] == "broken"
+    assert row(measured(project), "percent").value == 0.5
+
+
+def test_fleiss_takes_items_with_the_overlap_of_the_project(project: Project) -> None:
+    rows = [("valid", "valid", "valid"), ("valid", "invalid", None), (None, "valid", "valid")]
+    give(project, people_of(project, "ann", "ben", "cy"), rows)
+    fleiss = row(measured(project), "fleiss")
+    # Valid and invalid, valid and valid: P = 1/2, Pe = 9/16 + 1/16, (1/2 - 5/8) / (3/8) = -1/3.
+    assert (fleiss.n_items, fleiss.n_raters) == (2, 2)
+    assert fleiss.value == pytest.approx(-1 / 3)
+
+
+def test_a_project_without_overlap_takes_the_number_of_labels_that_most_items_have() -> None:
+    project = make_project("one", overlap=1)
+    rows = [("valid", "valid", "valid"), ("valid", "invalid", "valid"), (None, "valid", "valid")]
+    give(project, people_of(project, "ann", "ben", "cy"), rows)
+    assert row(measured(project), "fleiss").n_raters == 3
+
+
+# Scales and points
+
+
+def test_a_scale_has_figures_with_and_without_order() -> None:
+    # 11, 22, 33, 13, 21 of naturalness: kappa by hand in the tests of the measures.
+    project = make_project("rated", task_type="rating", overlap=2)
+    said = [({"naturalness": a}, {"naturalness": b}) for a, b in [(1, 1), (2, 2), (3, 3), (1, 3)]]
+    said.append(({"naturalness": 2}, {"naturalness": 1}))
+    give(project, people_of(project, "ann", "ben"), said)
+    found = measured(project, "naturalness")
+    assert row(found, "cohen-linear").value == pytest.approx(1 - 3 / (23 / 5))
+    assert row(found, "cohen-quadratic").value == pytest.approx(1 - 5 / 7)
+    assert row(found, "percent").value == pytest.approx(3 / 5)
+    assert {r.measure for r in found.of(*agreement.MEASURES, people=0)} == set(agreement.MEASURES)
+    assert measured(project, "relatedness").labels == 0
+
+
+def test_not_sure_is_a_class_without_order_and_missing_with_it() -> None:
+    project = make_project("rated", task_type="rating", overlap=2)
+    said = [({"naturalness": a}, {"naturalness": b}) for a, b in [(1, 1), ("not-sure", 2), (3, 2)]]
+    give(project, people_of(project, "ann", "ben"), said)
+    found = measured(project, "naturalness")
+    assert (row(found, "percent").n_items, row(found, "alpha-ordinal").n_items) == (3, 2)
+    assert row(found, "percent").value == pytest.approx(1 / 3)
+
+
+def test_an_ordinal_choice_is_measured_by_the_order_of_its_options() -> None:
+    question = agreeing.Question(
+        "effect", "Effect", "ordinal", (("none", "None"), ("little", "A little"), ("lot", "A lot"))
+    )
+    said = [
+        agreeing.Said(1, "a", "ann", {"effect": "none"}),
+        agreeing.Said(1, "a", "ben", {"effect": "lot"}),
+        agreeing.Said(2, "b", "ann", {"effect": "not-sure"}),
+    ]
+    found = agreeing.answers(question, said)
+    assert found.ordered is not None
+    assert found.ordered.codes.tolist() == [[0, 2], [-1, -1]]
+    assert not found.has_numbers
+
+
+def test_points_have_a_total_where_every_metric_has_its_points() -> None:
+    project = make_project("scored", task_type="rubric-scoring", overlap=2)
+    points = {"m1": 1, "m2": 2, "m3": 3, "m4": 1, "m5": 0}
+    give(
+        project,
+        people_of(project, "ann", "ben"),
+        [(points, points | {"m2": 1}), (points, {"m1": 1})],
+    )
+    assert measured(project, "total").names == ("6", "7")
+    assert row(measured(project, "total"), "alpha-interval").n_items == 1
+    assert row(measured(project, "m1"), "percent").value == 1
+
+
+def test_several_choices_at_once_agree_only_as_a_whole() -> None:
+    question = agreeing.Question("types", "Types", "nominal", (("a", "A"), ("b", "B")))
+    said = [agreeing.Said(1, "x", "ann", {"types": ["a", "b"]})]
+    said.append(agreeing.Said(1, "x", "ben", {"types": ["a"]}))
+    assert agreeing.answers(question, said).names == ("a", "b", "a + b")
+
+
+# Whose labels
+
+
+def test_only_counted_labels_of_work_in_force_make_the_figures(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    [item] = give(project, people, [("valid", "invalid")])
+    other = make_item(project)
+    make_label(other, people[0], "valid", counted=False)
+    for stage in (Stage.BASELINE, Stage.VERIFY, Stage.ADJUDICATE, Stage.PRACTICE, Stage.PROBE):
+        make_label(other, people[1], "valid", stage=stage)
+    assert (measured(project).labels, measured(project).items) == (2, 1)
+    item.deleted_at = timezone.now()
+    item.save()
+    assert measured(project).labels == 0
+
+
+def test_a_label_given_after_seeing_others_gives_way_to_the_one_before(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    [item] = give(project, people, [("valid", "invalid")])
+    before = Label.objects.get(member=people[0])
+    before.give_way()
+    make_label(item, people[0], "invalid", informed=True, supersedes=before)
+    assert row(measured(project), "percent").value == 0
+    # And with a changed mind of their own, without having seen anything, the later one holds.
+    make_member(project, alias="cy")
+    mine = Label.objects.get(member=people[1])
+    mine.give_way()
+    make_label(item, people[1], "valid", supersedes=mine)
+    assert row(measured(project), "percent").value == 1
+
+
+def test_who_saw_what_others_say_before_has_no_say(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    item = make_item(project)
+    make_label(item, people[0], "valid")
+    make_label(item, people[1], "valid", informed=True)
+    assert (measured(project).labels, measured(project).items) == (1, 0)
+
+
+def test_a_label_that_was_taken_back_has_no_say(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    give(project, people, [("valid", "invalid")])
+    Label.objects.get(member=people[0]).withdraw(timezone.now())
+    assert measured(project).people == (("ben", 1),)
+
+
+def test_a_label_of_texts_that_were_corrected_since_has_no_say(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    [item] = give(project, people, [("valid", "valid")])
+    old = Label.objects.get(member=people[0])
+    old.give_way()
+    newer = make_label(item, people[0], "invalid", supersedes=old)
+    newer.stop_counting()
+    assert measured(project).people == (("ben", 1),)
+    newer.give_way()
+    make_label(item, people[0], "valid", informed=True, supersedes=newer)
+    assert measured(project).people == (("ben", 1),)
+
+
+def test_a_category_narrows_the_items(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    give(project, people, TEN)
+    give(project, people, [("valid", "valid")] * 3, category="grammar-errors")
+    assert measured(project).items == 13
+    assert row(measured(project, category="grammar-errors"), "percent").n_items == 3
+
+
+# Silent checks
+
+
+def test_each_person_is_held_against_what_was_known_to_be_right(project: Project) -> None:
+    ann, ben = people_of(project, "ann", "ben")
+    checks = [make_known(project, purpose="probe", right="invalid") for _ in range(3)]
+    for item, said in zip(checks, ("invalid", "valid", "invalid"), strict=True):
+        make_label(item, ann, said, stage=Stage.PROBE)
+    make_label(checks[0], ben, "valid", stage=Stage.PROBE)
+    found = measured(project)
+    mine = row(found, "against-known", "ann")
+    assert (mine.value, mine.n_items, mine.n_raters) == (pytest.approx(2 / 3), 3, 1)
+    assert mine.low is not None
+    assert row(found, "against-known", "ben").value == 0
+    assert found.labels == 0
+
+
+def test_the_answer_that_was_known_when_a_label_was_given_decides(project: Project) -> None:
+    [ann] = people_of(project, "ann")
+    item = make_known(project, purpose="probe", right="invalid")
+    make_label(item, ann, "invalid", stage=Stage.PROBE)
+    later = timezone.now() + timedelta(minutes=1)
+    known.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None, now=later)
+    assert row(measured(project), "against-known", "ann").value == 1
+
+
+# Empty and constant
+
+
+def test_without_labels_every_figure_is_undefined_and_says_why(project: Project) -> None:
+    found = measured(project)
+    assert {r.value for r in found.rows} == {None}
+    assert all(r.reason for r in found.rows)
+    assert (found.people, found.cells, found.items) == ((), (), 0)
+
+
+def test_labels_all_the_same_leave_kappa_undefined(project: Project) -> None:
+    give(project, people_of(project, "ann", "ben"), [("valid", "valid")] * 12)
+    found = measured(project)
+    for name in ("cohen", "fleiss", "alpha-nominal"):
+        assert (row(found, name).value, row(found, name).reason) == (
+            None,
+            "all labels are the same",
+        )
+    assert row(found, "percent").value == row(found, "ac1").value == 1
+
+
+# Kept
+
+
+def test_a_state_of_the_labels_is_drawn_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = people_of(project, "ann", "ben")
+    items = give(project, people, TEN)
+    first = measured(project)
+    monkeypatch.setattr(bootstrap, "estimate", lambda *args: pytest.fail("drawn again"))
+    assert measured(project) == first
+    monkeypatch.undo()
+    Label.objects.filter(item=items[0]).first().withdraw(timezone.now())
+    assert measured(project).items == 9
+
+
+def test_the_same_labels_give_the_same_interval_anywhere(project: Project) -> None:
+    # The same answers in a database with other numbers: only names and labels make the seed.
+    give(project, people_of(project, "ann", "ben"), TEN)
+    first = measured(project).rows
+    Label.objects.all().delete()
+    Slot.objects.all().delete()
+    items = Item.objects.in_project(project)
+    for item, said in zip(items, TEN, strict=True):
+        for member, choice in zip(Membership.objects.order_by("alias"), said, strict=True):
+            make_label(item, member, choice)
+    cache.clear()
+    assert measured(project).rows == first
+
+
+# Page, API, command
+
+
+@pytest.fixture
+def people() -> Cast:
+    people = cast()
+    annotators = people_of(people.project, "ann", "<b>ben</b>")
+    give(people.project, annotators, TEN)
+    item = make_known(people.project, purpose="probe", right="invalid")
+    make_label(item, annotators[0], "invalid", stage=Stage.PROBE)
+    return people
+
+
+def page(people: Cast, query: str = "", client: Client | None = None) -> str:
+    if client is None:
+        client = Client()
+        client.force_login(people.lead.account)
+    response = client.get(reverse("agreement", args=[people.project.slug]) + query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_page_shows_every_figure_with_its_n_and_interval(people: Cast) -> None:
+    shown = page(people)
+    assert "70.0 %" in shown
+    assert "0.400" in shown
+    assert "&lt;b&gt;ben&lt;/b&gt;" in shown
+    assert "<b>ben</b>" not in shown
+    # Of ben's five valid ones, ann says valid of four.
+    assert 'data-shade="4" data-kind="same">4<' in shown
+
+
+@pytest.mark.parametrize(
+    "query", ["?field=nothing", "?category=x&a=1&b=2", "?a=ann&b=ann", "?a=%00"]
+)
+def test_nonsense_in_the_address_is_no_choice(people: Cast, query: str) -> None:
+    assert "70.0 %" in page(people, query)
+
+
+def test_the_page_compares_the_two_people_asked_for(people: Cast) -> None:
+    shown = page(people, "?a=%3Cb%3Eben%3C%2Fb%3E&b=ann")
+    assert "&lt;b&gt;ben&lt;/b&gt; in rows against ann in columns" in shown
+
+
+def test_a_project_without_labels_says_what_agreement_needs() -> None:
+    assert "No item has two labels" in page(cast())
+
+
+def test_the_page_costs_the_same_however_many_labels(
+    people: Cast, django_assert_max_num_queries: Any
+) -> None:
+    client = Client()
+    client.force_login(people.lead.account)
+    # Session, account, seat, categories; labels, known answers and people for the key; once more
+    # labels, known answers and labels of checks for the figures.
+    with django_assert_max_num_queries(10):
+        page(people, client=client)
+    with django_assert_max_num_queries(7):
+        page(people, client=client)
+
+
+def test_the_api_gives_what_the_page_shows(people: Cast) -> None:
+    _, key = ApiToken.issue(people.lead.account, "test")
+    address = reverse("api-agreement", args=[people.project.slug])
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    got = client.get(address, {"field": "choice"}).json()
+    figures = {(r["measure"], r["people"]): r for r in got["figures"]}
+    assert figures["cohen", ""]["value"] == pytest.approx(0.4)
+    assert figures["against-known", "ann"]["value"] == 1
+    assert sum(cell["n"] for cell in got["confusion"]) == 10
+    refused = client.get(address, {"field": "colour"})
+    assert refused.status_code == 400
+    assert "choice" in refused.json()["detail"]
+
+
+def test_the_command_prints_the_table_without_silent_checks(people: Cast, capsys: Any) -> None:
+    call_command("results", "agreement", "--project", people.project.slug)
+    table = json.loads(capsys.readouterr().out)
+    assert table["columns"] == list(agreement.COLUMNS)
+    assert {"cohen", "against-rest"} <= {r["measure"] for r in table["rows"]}
+    assert "against-known" not in {r["measure"] for r in table["rows"]}
+    call_command("results", "confusion", "--project", people.project.slug)
+    cells = json.loads(capsys.readouterr().out)["rows"]
+    assert sum(cell["n"] for cell in cells) == 10

@@ -14,10 +14,10 @@ from itertools import islice
 
 from django.db.models import F
 
+from annotation import background as backgrounds
 from annotation import resolving, writing
-from annotation import standing as standings
+from annotation.background import Background
 from annotation.models import Event, Label, Membership, Project, Slot, Stage
-from annotation.standing import Standing
 from annotation.statements import Statement
 from formats.rows import BadRow
 
@@ -63,21 +63,21 @@ def store(
     says that they are the same. A dry run stores nothing and keeps what it must know of every
     row. `member` is who imports, for the record.
     """
-    report, imagined = Report(), Standing(project)
+    report, imagined = Report(), Background(project)
     stream = iter(statements)
     while batch := list(islice(stream, BATCH)):
         report.bad += [row for row in batch if isinstance(row, BadRow)]
         good = [row for row in batch if isinstance(row, Statement)]
         if dry_run:
-            seen = standings.look(project, good, now=now, locked=False)
+            seen = backgrounds.look(project, good, now=now, locked=False)
             imagined = seen.under(imagined)
             _take_all(good, imagined, report, as_members=as_members, store=False)
             continue
         with writing.transact():
-            standing = standings.look(project, good, now=now, locked=True)
-            touched = _take_all(good, standing, report, as_members=as_members, store=True)
-            for key in sorted(touched, key=lambda key: standing.items[key].pk):
-                resolving.settle(standing.items[key], now=now)
+            background = backgrounds.look(project, good, now=now, locked=True)
+            touched = _take_all(good, background, report, as_members=as_members, store=True)
+            for key in sorted(touched, key=lambda key: background.items[key].pk):
+                resolving.settle(background.items[key], now=now)
     if not dry_run:
         _record(project, report, member)
     return report
@@ -85,7 +85,7 @@ def store(
 
 def _take_all(
     statements: list[Statement],
-    standing: Standing,
+    background: Background,
     report: Report,
     *,
     as_members: bool,
@@ -94,11 +94,11 @@ def _take_all(
     """Take the statements in, one after the other; the keys of the items that have a new say."""
     touched = set()
     for one in statements:
-        if fault := standing.fault(one, as_members=as_members):
+        if fault := background.fault(one, as_members=as_members):
             report.bad.append(one.bad(*fault))
             continue
-        same = standing.same(one)
-        label = _again(one, same, standing, report) if same else _new(one, standing, report)
+        same = background.same(one)
+        label = _again(one, same, background, report) if same else _new(one, background, report)
         if label is None:
             continue
         if store:
@@ -108,70 +108,70 @@ def _take_all(
     return touched
 
 
-def _again(one: Statement, same: Label, standing: Standing, report: Report) -> Label | None:
+def _again(one: Statement, same: Label, background: Background, report: Report) -> Label | None:
     """The label of a statement that is here already, if it gets a place only now."""
     report.unchanged += 1
-    if same.counted or not same.current or same.revision_id != standing.revision(one).pk:
+    if same.counted or not same.current or same.revision_id != background.revision(one).pk:
         return None
-    same.slot = standing.place(one)
+    same.slot = background.place(one)
     same.counted = same.slot is not None
     if same.slot is None:
-        _note_extra(one, 0, standing, report)
+        _note_extra(one, 0, background, report)
         return None
-    standing.extra[same.item_id] -= 1
+    background.extra[same.item_id] -= 1
     report.promoted += 1
     return same
 
 
-def _new(one: Statement, standing: Standing, report: Report) -> Label:
+def _new(one: Statement, background: Background, report: Report) -> Label:
     """The label that a statement makes; not stored."""
     report.new += 1
-    report.raters += one.rater not in standing.members
-    earlier, item = standing.said(one), standing.items[one.item]
+    report.raters += one.rater not in background.members
+    earlier, item = background.said(one), background.items[one.item]
     older = earlier is not None and earlier.created_at > one.time
-    slot = None if older else standing.place(one)
-    label = _label(one, standing, slot, None if older else earlier, current=not older)
-    standing.sent[label.submission] = label
+    slot = None if older else background.place(one)
+    label = _label(one, background, slot, None if older else earlier, current=not older)
+    background.sent[label.submission] = label
     if older:
         report.older += 1
         return label
-    standing.current[item.pk, one.rater] = label
+    background.current[item.pk, one.rater] = label
     was_extra = earlier is not None and not earlier.counted
     if slot is None and label.revision.number == item.revision_number:
-        _note_extra(one, 1 - was_extra, standing, report)
+        _note_extra(one, 1 - was_extra, background, report)
     elif was_extra:
-        standing.extra[item.pk] = standing.extra.get(item.pk, 1) - 1
+        background.extra[item.pk] = background.extra.get(item.pk, 1) - 1
     return label
 
 
-def _note_extra(one: Statement, more: int, standing: Standing, report: Report) -> None:
-    pk = standing.items[one.item].pk
-    standing.extra[pk] = standing.extra.get(pk, 0) + more
+def _note_extra(one: Statement, more: int, background: Background, report: Report) -> None:
+    pk = background.items[one.item].pk
+    background.extra[pk] = background.extra.get(pk, 0) + more
     report.extra += 1
-    report.overlap = max(report.overlap, standing.places[pk] + standing.extra[pk])
+    report.overlap = max(report.overlap, background.places[pk] + background.extra[pk])
 
 
 def _label(
     one: Statement,
-    standing: Standing,
+    background: Background,
     slot: Slot | None,
     supersedes: Label | None,
     *,
     current: bool,
 ) -> Label:
-    item = standing.items[one.item]
+    item = background.items[one.item]
     return Label(
-        project=standing.project,
+        project=background.project,
         item=item,
-        revision=standing.revision(one),
+        revision=background.revision(one),
         slot=slot,
         stage=Stage.WORK,
-        member=standing.member(one.rater),
+        member=background.member(one.rater),
         choice=one.choice,
         answers=one.answers,
         comment=one.comment,
-        submission=one.digest(standing.project.slug),
-        task_type=standing.project.task_type,
+        submission=one.digest(background.project.slug),
+        task_type=background.project.task_type,
         supersedes=supersedes,
         current=current,
         counted=slot is not None,

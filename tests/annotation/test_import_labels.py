@@ -122,7 +122,7 @@ def test_a_dry_run_says_the_same_and_stores_nothing(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_knows_what_earlier_batches_would_have_taken(tmp_path: Path) -> None:
-    project = make_project("p", task_type="rating")
+    project = make_project("p", task_type="rating", overlap=1)
     keys = [f"item-{number}" for number in range(30)]
     for key in keys:
         make_item(project, key)

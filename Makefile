@@ -5,6 +5,7 @@
 #   make test  [ARGS=...]   all tests; REQUIRE_SERVICES=1 makes a missing service a failure
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
 #   make bench              measure what must stay fast
+#   make bench-large        the same of a project of a million items, on PostgreSQL
 #   make format             let the formatter and the linter correct what they can
 #   make setup [PYTHON=...] the virtual environment alone
 #   make lock               write the locks anew after a change of dependencies in pyproject.toml
@@ -31,7 +32,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench format lock clean python
+.PHONY: help setup demo serve test check bench bench-large format lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -58,6 +59,9 @@ check: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	@for each in $(BENCHMARKS); do echo "== $$each"; $(BIN)/python -m $$each || exit 1; done
+
+bench-large: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks.labelling --large
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .

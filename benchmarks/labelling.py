@@ -61,7 +61,12 @@ def main() -> None:
         return
     print(_heading())
     results = []
+    lacking = "postgresql" in options.databases and scratch.lacking_postgresql()
+    if lacking:
+        print(lacking)
     for case in _cases(options):
+        if lacking and case[0] == "postgresql":
+            continue
         figures = _in_process(case, options)
         results.append(figures)
         print(_lines(figures), flush=True)

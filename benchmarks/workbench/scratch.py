@@ -44,6 +44,16 @@ def database(kind: str) -> Iterator[None]:
             connection.close()
 
 
+def lacking_postgresql() -> str:
+    """Why nothing can be measured on PostgreSQL; empty if it answers."""
+    server = os.environ.get("TEST_POSTGRES_URL", POSTGRESQL)
+    try:
+        psycopg.connect(server, connect_timeout=2).close()
+    except psycopg.OperationalError as error:
+        return f"PostgreSQL is not measured: it does not answer at {server} ({error})."
+    return ""
+
+
 @contextmanager
 def _on_sqlite(folder: Path) -> Iterator[str]:
     yield f"sqlite:///{folder / 'bench.sqlite3'}"

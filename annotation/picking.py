@@ -260,8 +260,9 @@ def _first(
 
 
 def _search(stage: str, condition: str, lock: bool) -> str:
-    names = ", ".join(f"'{name}'" for name in _APART[Stage(stage)])
-    apart = "" if stage == Stage.WORK else _NOT_SEEN.format(names=names)
+    names = _names(_APART[Stage(stage)])
+    apart = "" if stage == Stage.WORK else _NOT_SAID.format(names=_names(_SAID[Stage(stage)]))
+    apart += _NOT_TOLD if stage == Stage.BASELINE else ""
     return f"""
         SELECT s.id FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
@@ -278,14 +279,25 @@ def _search(stage: str, condition: str, lock: bool) -> str:
         ORDER BY s.priority, s.position LIMIT 1 {_locked(passing=True) if lock else ""}"""
 
 
-# A label without a slot (an extra one), or a look at the labels of others, counts as well.
-_NOT_SEEN = """AND NOT EXISTS (
-            SELECT 1 FROM annotation_label own
-            WHERE own.member_id = %(member)s AND own.item_id = s.item_id
-              AND own.current AND own.stage IN ({names}) LIMIT 1 OFFSET 0)"""
 # Asked of one row after the other, by index. As joins, which PostgreSQL would else make of them,
 # they read all that a person has ever done.
 _ALONE = "LIMIT 1 OFFSET 0"
+# A label without a slot (an extra one) counts as well; at stages whose work is to see labels, one
+# that does not count any more lets its author look again.
+_SAID = _APART | {Stage.VERIFY: ("work",), Stage.ADJUDICATE: ("",)}
+_NOT_SAID = """AND NOT EXISTS (
+            SELECT 1 FROM annotation_label own
+            WHERE own.member_id = %(member)s AND own.item_id = s.item_id
+              AND own.current AND own.stage IN ({names}) LIMIT 1 OFFSET 0)"""
+_NOT_TOLD = """
+          AND NOT EXISTS (
+            SELECT 1 FROM annotation_mark seen
+            WHERE seen.member_id = %(member)s AND seen.item_id = s.item_id
+              AND seen.kind = 'seen' AND seen.ended_at IS NULL LIMIT 1 OFFSET 0)"""
+
+
+def _names(stages: Iterable[str]) -> str:
+    return ", ".join(f"'{stage}'" for stage in stages)
 
 
 def _locked(*, passing: bool) -> str:

@@ -1,0 +1,200 @@
+"""Named people, priority, and how many labels an item gets."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation import assigning, queue
+from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
+from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(), "lead")
+
+
+@pytest.fixture
+def member(lead: Membership) -> Membership:
+    return make_member(lead.project)
+
+
+def reserve(lead: Membership, items: list[Item], *members: Membership, **values: Any) -> Any:
+    return assigning.reserve(lead, items, members, now=timezone.now(), **values)
+
+
+def places(item: Item) -> list[tuple[str, str]]:
+    return list(Slot.objects.of_item(item).order_by("number").values_list("reason", "state"))
+
+
+def use(project: Project, **settings: int) -> int:
+    for name, value in settings.items():
+        setattr(project, name, value)
+    project.save()
+    return assigning.apply_overlap(project, now=timezone.now())
+
+
+# ----------------------------------------------------------------------------------- named people
+
+
+def test_an_item_named_to_a_person_is_theirs_alone(lead: Membership, member: Membership) -> None:
+    make_item(lead.project, "first"), make_item(lead.project, "named")
+    reserve(lead, [Item.objects.get(key="named")], member)
+    other = make_member(lead.project)
+    assert take(member).item.key == "named"
+    assert take(other).item.key == "first"
+    say(other, take(other))
+    assert isinstance(queue.next_offer(other), queue.Waiting)
+
+
+def test_naming_takes_a_free_place_and_makes_one_only_if_there_is_none(
+    lead: Membership, member: Membership
+) -> None:
+    item, other = make_item(lead.project), make_member(lead.project)
+    assert reserve(lead, [item], member, other).reserved == 2
+    assert places(item) == [("", "open"), (Reason.NAMED, "open")]
+
+
+def test_who_has_worked_on_an_item_gets_no_place_of_it(
+    lead: Membership, member: Membership
+) -> None:
+    item = make_item(lead.project, slots=2)
+    say(member, take(member))
+    made = reserve(lead, [item], member)
+    assert (made.reserved, made.refused) == (0, 1)
+
+
+def test_naming_twice_is_naming_once(lead: Membership, member: Membership) -> None:
+    item = make_item(lead.project, slots=2)
+    reserve(lead, [item], member), reserve(lead, [item], member)
+    assert [(row.member, row.count) for row in assigning.reserved(lead.project)] == [(member, 1)]
+
+
+def test_items_are_shared_out_in_turn(lead: Membership, member: Membership) -> None:
+    items = [make_item(lead.project) for _ in range(4)]
+    other = make_member(lead.project)
+    reserve(lead, items, member, other, share_out=True)
+    assert {row.count for row in assigning.reserved(lead.project)} == {2}
+    assert Slot.objects.count() == 4
+
+
+def test_what_is_taken_back_is_everybodys_again(lead: Membership, member: Membership) -> None:
+    item, other = make_item(lead.project), make_member(lead.project)
+    reserve(lead, [item], member, other)
+    assert assigning.take_back(lead, member) == 1
+    assert assigning.take_back(lead, other) == 1
+    assert places(item) == [("", "open"), (Reason.NAMED, "closed")]
+    assert take(make_member(lead.project)).item == item
+
+
+def test_an_item_that_the_person_holds_stays_theirs(lead: Membership, member: Membership) -> None:
+    make_item(lead.project)
+    reserve(lead, [Item.objects.get()], member)
+    offer = take(member)
+    assert assigning.take_back(lead, member) == 0
+    assert say(member, offer).counted
+
+
+# ----------------------------------------------------------------------------------- priority
+
+
+def test_urgent_items_come_first_also_for_who_is_past_them(
+    lead: Membership, member: Membership
+) -> None:
+    items = [make_item(lead.project, f"{number}", slots=2) for number in range(4)]
+    other = make_member(lead.project)
+    say(other, take(other))
+    for _ in range(2):
+        say(member, take(member))
+    assigning.set_priority(lead, [items[1]], "urgent")
+    assert take(other).item.key == "1"
+    assigning.set_priority(lead, [items[3]], "urgent")
+    assert take(member).item.key == "3"
+
+
+def test_later_items_come_last_and_normal_ones_are_found_again(
+    lead: Membership, member: Membership
+) -> None:
+    first, second = make_item(lead.project, "1"), make_item(lead.project, "2")
+    assigning.set_priority(lead, [first], "later")
+    say(member, offer := take(member))
+    assert offer.item == second
+    assigning.set_priority(lead, [first], "normal")
+    assert take(member).item == first
+
+
+def test_an_unknown_priority_is_a_mistake(lead: Membership) -> None:
+    with pytest.raises(KeyError):
+        assigning.set_priority(lead, [], "whenever")
+
+
+# ----------------------------------------------------------------------------------- overlap
+
+
+def test_a_share_of_items_gets_more_labels_always_the_same_ones(lead: Membership) -> None:
+    project = make_project("shared", share_percent=20, share_overlap=3)
+    keys = [f"item-{number}" for number in range(1000)]
+    drawn = {key for key in keys if assigning.in_share(project, key)}
+    # 1,000 draws at 0.2: mean 200, sd 12.6; four of them either side.
+    assert 150 < len(drawn) < 250
+    project.share_percent = 40
+    assert drawn < {key for key in keys if assigning.in_share(project, key)}
+    project.share_percent, item = 100, Item(project=project, key="x", position=1)
+    assert [slot.reason for slot in assigning.slots_for(project, item)] == ["", "share", "share"]
+    project.share_percent = 0
+    assert len(assigning.slots_for(project, item)) == 1
+
+
+def test_a_higher_overlap_opens_places_and_a_lower_one_closes_those_that_are_free(
+    lead: Membership, member: Membership
+) -> None:
+    item = make_item(lead.project)
+    say(member, take(member))
+    assert use(lead.project, overlap=3) == 1
+    assert places(item) == [("", "filled"), ("", "open"), ("", "open")]
+    assert not Resolution.objects.current().exists()  # one of three is no majority
+    use(lead.project, overlap=1)
+    assert places(item) == [("", "filled"), ("", "closed"), ("", "closed")]
+    assert Resolution.objects.current().get().value == "valid"
+    use(lead.project, overlap=2)
+    assert places(item) == [("", "filled"), ("", "open"), ("", "closed")]
+
+
+def test_settings_that_are_in_force_already_change_nothing(lead: Membership) -> None:
+    make_item(lead.project)
+    assert use(lead.project, overlap=1) == 0
+
+
+def test_items_that_ask_for_no_work_get_none(lead: Membership, member: Membership) -> None:
+    make_item(lead.project)
+    offer = take(member)
+    answers = {"choice": "not-sure", "reason": "question-unclear"}  # which takes the item out
+    queue.label(member, key=offer.key, item_key=offer.item.key, revision=1, answers=answers)
+    accepted = make_item(lead.project, slots=0)
+    make_resolution(accepted)
+    make_item(lead.project, slots=0, duplicate_of=accepted)
+    make_item(lead.project, purpose="practice")
+    assert use(lead.project, overlap=2) == 0
+
+
+def test_places_for_people_who_disagree_or_are_named_are_left_alone(
+    lead: Membership, member: Membership
+) -> None:
+    item = make_item(lead.project)
+    reserve(lead, [item], member, make_member(lead.project))
+    use(lead.project, overlap=1)
+    assert places(item) == [("", "open"), (Reason.NAMED, "open")]
+
+
+def test_where_people_disagree_more_of_them_are_asked(lead: Membership) -> None:
+    lead.project.disputed_overlap = 3
+    lead.project.save()
+    item = make_item(lead.project, slots=2)
+    for choice in ("valid", "invalid"):
+        say(other := make_member(lead.project), take(other), choice)
+    assert places(item)[2:] == [(Reason.DISPUTED, "open")]
+    say(other := make_member(lead.project), take(other), "valid")
+    assert Resolution.objects.current().get().value == "valid"

@@ -1,0 +1,141 @@
+"""People to compare evaluators with: a seeded sample, labelled by who never saw the items."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation import baselines, queue, seeing
+from annotation.models import Item, Label, Membership, Slot, Stage
+from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(), "lead")
+
+
+def resolved(lead: Membership, number: int, value: str = "valid", **values: Any) -> list[Item]:
+    items = [make_item(lead.project, slots=0, **values) for _ in range(number)]
+    for item in items:
+        make_resolution(item, value)
+    return items
+
+
+def make(lead: Membership, **values: Any) -> baselines.Made:
+    wanted = {"size": 2, "raters": 2, "group": "category", "seed": 1, "now": timezone.now()}
+    return baselines.make(lead, **{**wanted, **values})
+
+
+def drawn() -> set[str]:
+    return set(Slot.objects.filter(stage=Stage.BASELINE).values_list("item__key", flat=True))
+
+
+def test_so_many_resolved_items_of_each_group_are_drawn(lead: Membership) -> None:
+    resolved(lead, 5), resolved(lead, 1, category="grammar")
+    make_item(lead.project)  # not resolved, so there is nothing to compare with
+    made = make(lead)
+    assert [(group.name, group.available, group.drawn) for group in made.groups] == [
+        ("grammar", 1, 1),
+        ("number-errors", 5, 2),
+    ]
+    assert (made.items, made.new_slots) == (3, 6)
+
+
+def test_the_same_seed_draws_the_same_and_a_larger_sample_holds_the_smaller(
+    lead: Membership,
+) -> None:
+    resolved(lead, 20)
+    make(lead, size=5)
+    before = drawn()
+    assert make(lead, size=5).new_slots == 0
+    make(lead, size=8)
+    assert before < drawn()
+    assert len(drawn()) == 8
+
+
+def test_another_seed_draws_others(lead: Membership) -> None:
+    resolved(lead, 20)
+    make(lead, size=5, seed=1)
+    first = drawn()
+    Slot.objects.all().delete()
+    make(lead, size=5, seed=2)
+    assert drawn() != first
+
+
+def test_items_are_grouped_by_a_field_of_their_own(lead: Membership) -> None:
+    resolved(lead, 2, fields={"model": "A"}), resolved(lead, 2, fields={"model": "B"})
+    assert "model" in baselines.groupings(lead.project)
+    assert [group.name for group in make(lead, size=1, group="model").groups] == ["A", "B"]
+
+
+def test_more_raters_open_more_places_and_closed_ones_are_used_again(lead: Membership) -> None:
+    resolved(lead, 1)
+    make(lead, raters=1)
+    assert baselines.end(lead) == 1
+    assert make(lead, raters=2).new_slots == 2
+    assert Slot.objects.filter(stage=Stage.BASELINE).count() == 2
+
+
+def test_people_get_items_that_they_never_labelled_nor_saw(lead: Membership) -> None:
+    [item] = resolved(lead, 1)
+    worker, reader, fresh = (make_member(lead.project) for _ in range(3))
+    Slot.objects.create(project=lead.project, item=item, number=1, position=1)
+    say(worker, take(worker))
+    seeing.note(reader, item, now=timezone.now())
+    made = make(lead)
+    for member in (worker, reader):
+        assert isinstance(queue.next_offer(member), queue.Waiting)
+    assert say(fresh, take(fresh)).stage == Stage.BASELINE
+    # Of lead, worker, reader and fresh, two are new to it: as many as there shall be raters.
+    assert made.short == 0
+    assert make(lead, raters=3).short == 1
+
+
+def test_a_label_of_the_sample_changes_no_resolution(lead: Membership) -> None:
+    [item] = resolved(lead, 1)
+    make(lead)
+    say(member := make_member(lead.project), take(member), "invalid")
+    assert item.resolutions.get().value == "valid"
+
+
+def test_each_persons_agreement_has_an_interval(lead: Membership) -> None:
+    items = resolved(lead, 4)
+    make(lead, size=4, raters=1)
+    member = make_member(lead.project, alias="Ann")
+    for choice in ("valid", "valid", "invalid", "valid"):
+        say(member, take(member), choice)
+    [person] = baselines.people(lead.project)
+    assert (person.member, person.labels, person.agreeing) == (member, 4, 3)
+    # Plain Wilson at 3 of 4, since no two items share a cluster; z2 = 3.8415: centre (0.75 + z2/8)
+    # / (1 + z2/4) = 1.2302 / 1.9604 = 0.6275; half width 1.96/1.9604 x sqrt(0.1875/4 + z2/64).
+    assert len({item.cluster for item in items}) == 4
+    assert person.share.low == pytest.approx(0.6275 - 0.3269, abs=0.001)
+    assert person.share.high == pytest.approx(0.6275 + 0.3269, abs=0.001)
+    progress = baselines.progress(lead.project)
+    assert (progress.items, progress.places, progress.filled) == (4, 4, 4)
+
+
+def test_rows_tell_what_was_said_and_what_is_held_true(lead: Membership) -> None:
+    resolved(lead, 1)
+    make(lead)
+    say(member := make_member(lead.project, alias="Ann"), take(member), "invalid", comment="No.")
+    [row] = baselines.rows(lead.project)
+    assert tuple(row) == baselines.COLUMNS
+    assert (row["annotator"], row["choice"], row["resolution"]) == ("Ann", "invalid", "valid")
+    assert row["agrees"] is False
+
+
+def test_labels_of_texts_that_were_corrected_since_are_compared_with_nothing(
+    lead: Membership,
+) -> None:
+    [item] = resolved(lead, 1)
+    make(lead)
+    say(member := make_member(lead.project), take(member))
+    item.resolutions.get().end(timezone.now())
+    assert baselines.people(lead.project) == []
+    [row] = baselines.rows(lead.project)
+    assert (row["resolution"], row["agrees"]) == (None, None)
+    assert Label.objects.get().counted

@@ -1,0 +1,157 @@
+"""Comments: seen once one's own label is in, with people named in them."""
+
+import pytest
+from django.utils import timezone
+
+from annotation import commenting, queue
+from annotation.models import Comment, Item, Membership
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ann() -> Membership:
+    return make_member(make_project(overlap=2), alias="Ann")
+
+
+@pytest.fixture
+def bob(ann: Membership) -> Membership:
+    return make_member(ann.project, alias="Bob")
+
+
+@pytest.fixture
+def item(ann: Membership) -> Item:
+    """An item that Ann has labelled."""
+    item = make_item(ann.project)
+    say(ann, take(ann))
+    return item
+
+
+def write(member: Membership, item: Item, text: str) -> Comment:
+    return commenting.say(member, item, text, now=timezone.now())
+
+
+def read(member: Membership, item: Item) -> list[str]:
+    return [comment.text for comment in commenting.of_item(member, item, now=timezone.now())]
+
+
+def test_comments_are_seen_only_after_ones_own_label(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    write(ann, item, "An insect has six.")
+    with pytest.raises(commenting.TooEarly):
+        read(bob, item)
+    with pytest.raises(commenting.TooEarly):
+        write(bob, item, "Me too.")
+    say(bob, take(bob))
+    assert read(bob, item) == ["An insect has six."]
+
+
+def test_a_label_that_was_taken_back_closes_the_comments_again(ann: Membership, item: Item) -> None:
+    queue.undo(ann)
+    with pytest.raises(commenting.TooEarly):
+        read(ann, item)
+
+
+@pytest.mark.parametrize("role", ["lead", "adjudicator", "researcher"])
+def test_who_may_see_all_items_reads_along(ann: Membership, item: Item, role: str) -> None:
+    write(ann, item, "An insect has six.")
+    assert read(make_member(ann.project, role), item) == ["An insect has six."]
+
+
+def test_a_label_after_reading_is_an_informed_one(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    write(ann, item, "An insect has six.")
+    assert not say(bob, take(bob)).informed
+    read(bob, item)
+    assert say(bob, queue.reopen(bob, item.key), "invalid").informed
+
+
+def test_a_comment_that_is_taken_back_is_kept_and_shown_to_nobody(
+    ann: Membership, item: Item
+) -> None:
+    write(ann, item, "one"), write(ann, item, "two")
+    commenting.withdraw(ann, item, 1, now=timezone.now())
+    assert read(ann, item) == ["two"]
+    assert Comment.objects.count() == 2
+    [left] = commenting.of_item(ann, item, now=timezone.now())
+    assert left.number == 2
+
+
+def test_only_its_author_or_a_lead_takes_a_comment_back(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    write(ann, item, "one")
+    say(bob, take(bob))
+    with pytest.raises(commenting.Refused, match="author or a lead"):
+        commenting.withdraw(bob, item, 1, now=timezone.now())
+    commenting.withdraw(make_member(ann.project, "lead"), item, 1, now=timezone.now())
+    assert read(ann, item) == []
+
+
+@pytest.mark.parametrize("number", [0, -1, 2])
+def test_a_comment_that_is_not_there_cannot_be_taken_back(
+    ann: Membership, item: Item, number: int
+) -> None:
+    write(ann, item, "one")
+    with pytest.raises(commenting.Refused, match="no such comment"):
+        commenting.withdraw(ann, item, number, now=timezone.now())
+
+
+@pytest.mark.parametrize(
+    "text, needed", [("  \n", "is empty"), ("x" * 10_001, "10,001"), ("a\0b", "NUL")]
+)
+def test_a_comment_that_cannot_be_is_refused(
+    ann: Membership, item: Item, text: str, needed: str
+) -> None:
+    with pytest.raises(commenting.Refused, match=needed):
+        write(ann, item, text)
+
+
+@pytest.mark.parametrize(
+    "text, aliases",
+    [
+        ("@Bob: look", ["Bob"]),
+        ("@bob, @BOB", ["Bob"]),
+        ("@Bob Smith and @Bob", ["Bob Smith", "Bob"]),
+        ("@Bobby", []),
+        ("bob@Bob", []),
+        ("(@Zoë)", ["Zoë"]),
+        ("@R.2 says", ["R.2"]),
+        ("nobody", []),
+    ],
+)
+def test_people_are_named_by_their_alias(text: str, aliases: list[str]) -> None:
+    members = [Membership(alias=alias) for alias in ("Bob", "Bob Smith", "Zoë", "R.2")]
+    assert [member.alias for member in commenting.mentioned(text, members)] == aliases
+
+
+def test_who_is_named_finds_it_but_not_its_text_before_their_own_label(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    write(ann, item, "@Bob, is this right?")
+    assert commenting.unread(bob) == 1
+    [mention] = commenting.mentions(bob)
+    assert (mention.open, mention.new) == (False, True)
+    say(bob, take(bob))
+    [mention] = commenting.mentions(bob)
+    assert mention.open
+    commenting.mark_read(bob, now=timezone.now())
+    assert commenting.unread(bob) == 0
+    assert not commenting.mentions(bob)[0].new
+
+
+def test_a_comment_that_was_taken_back_names_nobody(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    write(ann, item, "@Bob, is this right?")
+    commenting.withdraw(ann, item, 1, now=timezone.now())
+    assert commenting.unread(bob) == 0
+    assert commenting.mentions(bob) == []
+
+
+def test_somebody_without_a_place_in_the_project_has_no_mentions(ann: Membership) -> None:
+    admin = Membership(project=ann.project, alias="admin", role="lead")
+    assert (commenting.unread(admin), commenting.mentions(admin)) == (0, [])

@@ -1,0 +1,204 @@
+"""A wrong gold answer is mended in every item of the source question that has it."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation import cases, mending, queue
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Membership,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
+
+pytestmark = pytest.mark.django_db
+
+MENDED = "A spider has eight legs, an insect six."
+
+
+@pytest.fixture
+def judge() -> Membership:
+    return make_member(make_project(), "adjudicator", "judge")
+
+
+@pytest.fixture
+def member(judge: Membership) -> Membership:
+    return make_member(judge.project)
+
+
+def make(judge: Membership, key: str, **values: Any) -> Item:
+    return make_item(judge.project, key, **{"cluster": "spider", **values})
+
+
+def complain(member: Membership) -> Label:
+    offer = take(member)
+    answers = {"choice": "not-sure", "reason": "gold-wrong"}
+    return queue.label(member, key=offer.key, item_key=offer.item.key, revision=1, answers=answers)
+
+
+def mend(judge: Membership, item: Item, *gold: str, **values: Any) -> mending.Mended:
+    return mending.mend(
+        judge,
+        item_key=item.key,
+        revision=values.pop("revision", 1),
+        gold=gold or (MENDED,),
+        now=timezone.now(),
+        **values,
+    )
+
+
+def gold(item: Item) -> Any:
+    return Item.objects.get(pk=item.pk).revision().texts["gold"]
+
+
+def standing(item: Item) -> list[str]:
+    return list(Resolution.objects.current().filter(item=item).values_list("value", flat=True))
+
+
+def test_a_fix_reaches_all_items_of_the_question_with_the_same_gold_answer(
+    judge: Membership,
+) -> None:
+    item, twin = make(judge, "a"), make(judge, "b", texts={"perturbed": "Nine."})
+    other_gold = make(judge, "c", texts={"gold": "Eight."})
+    other_question = make(judge, "d", cluster="beetle")
+    assert mend(judge, item, note="Insects too.").items == ("a", "b")
+    assert gold(item) == gold(twin) == MENDED
+    assert (gold(other_gold), gold(other_question)) == ("Eight.", TEXTS["gold"])
+    revision = Revision.objects.get(item=twin, number=2)
+    assert (revision.author, revision.note) == (judge, "Insects too.")
+
+
+def test_labels_of_the_old_texts_stop_counting_and_their_places_open_again(
+    judge: Membership, member: Membership
+) -> None:
+    item, twin = make(judge, "a"), make(judge, "b")
+    complain(member)
+    say(member, take(member))
+    mend(judge, item)
+    assert not Label.objects.counted().exists()
+    assert standing(twin) == []
+    assert set(Slot.objects.at_work().values_list("state", flat=True)) == {"open"}
+    assert take(member).item == item
+
+
+def test_a_label_of_who_mends_it_opens_its_place_too(judge: Membership) -> None:
+    item, twin = make(judge, "a"), make(judge, "b")
+    say(judge, take(judge)), say(judge, take(judge))
+    mend(judge, item)
+    assert {take(judge).item for _ in range(1)} <= {item, twin}
+    assert set(Slot.objects.at_work().values_list("state", flat=True)) == {"open", "held"}
+
+
+def test_labels_that_are_carried_over_count_for_the_new_texts(
+    judge: Membership, member: Membership
+) -> None:
+    item, twin = make(judge, "a"), make(judge, "b")
+    complain(member)
+    label = say(member, take(member), "invalid", comment="Broken.", seconds=8.0)
+    assert mend(judge, item, carry=True).carried == 1
+    label.refresh_from_db()
+    carried = Label.objects.counted().get(item=twin)
+    assert (carried.supersedes, carried.revision.number) == (label, 2)
+    assert (carried.choice, carried.comment, carried.seconds) == ("invalid", "Broken.", 8.0)
+    assert (carried.member, carried.created_at) == (member, label.created_at)
+    assert (label.current, label.counted) == (False, False)
+    assert standing(twin) == ["invalid"]
+    event = Event.objects.get(kind="mend gold", subject="b")
+    assert (event.member, event.data["carried"]) == (judge, [carried.submission])
+
+
+def test_a_complaint_of_the_gold_answer_is_not_carried_and_leaves_the_queue(
+    judge: Membership, member: Membership
+) -> None:
+    item = make(judge, "a")
+    complain(member)
+    assert cases.show(judge, item, now=timezone.now()).offer
+    mend(judge, item, carry=True)
+    assert not Label.objects.counted().exists()
+    assert not cases.waiting(judge.project).exists()
+    assert take(member).item == item
+
+
+def test_decisions_are_carried_over_with_the_labels(judge: Membership, member: Membership) -> None:
+    item, twin = make(judge, "a"), make(judge, "b")
+    complain(member)
+    say(member, take(member))
+    cases.ask(judge, twin, now=timezone.now())
+    case = cases.show(judge, twin, now=timezone.now())
+    assert case.offer
+    answers = {"choice": "invalid"}
+    now = timezone.now()
+    cases.decide(judge, key=case.offer.key, item_key="b", revision=1, answers=answers, now=now)
+    mend(judge, item, carry=True)
+    resolution = Resolution.objects.current().get(item=twin)
+    assert (resolution.value, resolution.source) == ("invalid", "adjudicated")
+    assert resolution.revision.number == 2
+    assert Resolution.objects.filter(item=twin, current=False).exists()
+
+
+def test_what_was_accepted_or_known_from_outside_stands(judge: Membership) -> None:
+    item = make(judge, "a")
+    imported, known = make(judge, "b", slots=0), make(judge, "c", slots=0, purpose="practice")
+    make_resolution(imported)
+    make_resolution(known, "invalid", source="known", rule="known answer")
+    mend(judge, item)
+    assert (standing(imported), standing(known)) == (["valid"], ["invalid"])
+
+
+def test_whoever_looks_at_the_old_texts_is_told(judge: Membership, member: Membership) -> None:
+    item = make(judge, "a")
+    offer = take(member)
+    mend(judge, item)
+    with pytest.raises(queue.Stale):
+        say(member, offer)
+
+
+@pytest.mark.parametrize(
+    "gold, needed",
+    [((" ",), "is empty"), ((TEXTS["gold"],), "as it was"), (("a\0b",), "NUL")],
+)
+def test_a_text_that_cannot_be_is_refused(
+    judge: Membership, gold: tuple[str, ...], needed: str
+) -> None:
+    with pytest.raises(queue.Refused, match=needed):
+        mend(judge, make(judge, "a"), *gold)
+
+
+def test_texts_that_changed_meanwhile_are_not_mended(judge: Membership) -> None:
+    item = make(judge, "a")
+    mend(judge, item)
+    with pytest.raises(queue.Stale):
+        mend(judge, item, "Another.")
+
+
+def test_line_breaks_stay_as_they_were(judge: Membership) -> None:
+    item = make(judge, "a", texts={"gold": "one\r\ntwo"})
+    mend(judge, item, "one\nthree")
+    assert gold(item) == "one\r\nthree"
+
+
+def test_of_several_gold_answers_all_are_mended(judge: Membership) -> None:
+    item = make(judge, "a", texts={"gold": ["one", "two"]})  # type: ignore[dict-item]
+    mend(judge, item, "one", "three", "four")
+    assert gold(item) == ["one", "three", "four"]
+
+
+def test_a_verified_item_stays_so_if_its_labels_are_carried_over(judge: Membership) -> None:
+    judge.project.verify = True
+    judge.project.save()
+    item = make(judge, "a")
+    say(judge, take(judge))
+    second = make_member(judge.project)
+    offer = take(second, stage=Stage.VERIFY)
+    say(second, offer)
+    assert standing(item) == ["valid"]
+    mend(judge, item, carry=True)
+    resolution = Resolution.objects.current().get(item=item)
+    assert (resolution.rule, resolution.revision.number) == ("verified", 2)

@@ -1,57 +1,236 @@
-// Reading the item: inline or side by side, from change to change, and the editor.
-import * as drafts from "./drafts.js";
+// Reading the item: every way to see its texts, and from change to change.
+import * as maths from "./maths.js";
 
 const YEAR = 365 * 24 * 3600;
 
-export function show(panel, view) {
-  for (const part of panel.querySelectorAll("[data-shows]")) part.hidden = part.dataset.shows !== view;
-  for (const link of panel.querySelectorAll("[data-view]")) {
-    if (link.dataset.view === view) link.setAttribute("aria-current", "true");
+const textsIn = (panel) => (panel.matches?.("[data-reading]") ? panel : panel.querySelector("[data-reading]"));
+const paneOf = (texts) => texts.querySelector('[data-panes="compared"]');
+
+// The server draws the next item in the same way at once; the format is one of the project.
+function remember(name, value, path = "/") {
+  document.cookie = `${name}=${value}; path=${path}; max-age=${YEAR}; samesite=lax`;
+}
+
+function choose(links, name, value) {
+  for (const link of links) {
+    if (link.dataset[name] === value) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
-  // The server draws the next item in this view at once.
-  document.cookie = `diff=${view}; path=/; max-age=${YEAR}; samesite=lax`;
 }
 
-export function toggle(panel) {
-  const other = panel.querySelector("[data-view]:not([aria-current])");
-  if (other) show(panel, other.dataset.view);
+// ---------------------------------------------------------------------------------- what is shown
+
+function wanted({ view, format }) {
+  return [view, `${view}:${format}`, `*:${format}`];
 }
 
-// Goes to the next change (step 1) or the one before (step -1); gives "Change 2 of 5" to be said.
-export function go(panel, step) {
-  const marks = [...panel.querySelectorAll("[data-shows]:not([hidden]) [data-change]")];
-  const changes = [...new Set(marks.map((mark) => mark.dataset.change))];
-  if (!changes.length) return "";
-  const at = changes.indexOf(marks.find((mark) => "current" in mark.dataset)?.dataset.change);
-  const next = at < 0 && step < 0 ? changes.length - 1 : (at + step + changes.length) % changes.length;
-  for (const mark of marks) {
-    if (mark.dataset.change === changes[next]) mark.dataset.current = "";
-    else delete mark.dataset.current;
+const meets = (serves, names) => serves.split(" ").some((name) => names.includes(name));
+
+// Shows what serves these names, if it is there; what waits in a template is drawn now.
+function bring(pane, names) {
+  for (const kept of pane.querySelectorAll("template[data-pane]")) {
+    if (meets(kept.dataset.pane, names)) kept.replaceWith(kept.content);
   }
-  marks.find((mark) => "current" in mark.dataset).scrollIntoView({ block: "center", behavior: "smooth" });
-  return `Change ${next + 1} of ${changes.length}`;
+  const ways = [...pane.querySelectorAll("[data-serves]")];
+  if (!ways.some((way) => meets(way.dataset.serves, names))) return false;
+  for (const way of ways) way.hidden = !meets(way.dataset.serves, names);
+  return true;
 }
 
-export function edit(panel, open = true) {
-  const form = panel.querySelector("[data-editor]");
-  if (!form) return;
-  form.hidden = !open;
-  panel.querySelector("[data-answers]").hidden = open;
-  const target = open ? form.elements.text : panel.querySelector("[data-focus]");
-  target.focus();
-  if (open) target.setSelectionRange(0, 0);
+// Of a long text only the chosen way is on the page; another is asked for.
+async function fetchWays(texts) {
+  const address = new URL(location.href);
+  address.searchParams.set("view", texts.dataset.view);
+  address.searchParams.set("format", texts.dataset.format);
+  const answer = await fetch(address);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = page.querySelector(`[data-reading="${texts.dataset.reading}"]`);
+  if (!fresh) throw new Error("These are other texts.");
+  for (const pane of texts.querySelectorAll("[data-panes]")) {
+    const twin = fresh.querySelector(`[data-panes="${CSS.escape(pane.dataset.panes)}"]`);
+    for (const way of twin.querySelectorAll(":scope > [data-serves]")) {
+      if (!pane.querySelector(`:scope > [data-serves="${way.dataset.serves}"]`)) pane.append(way);
+    }
+  }
 }
 
-export function hasUnsaved(panel) {
-  const form = panel.querySelector("[data-editor]:not([hidden])");
-  return Boolean(form) && form.elements.text.value !== form.elements.text.defaultValue;
+async function turn(texts) {
+  const panes = [...texts.querySelectorAll("[data-panes]")];
+  const missing = () => panes.filter((pane) => !bring(pane, wanted(texts.dataset))).length > 0;
+  if (missing()) {
+    try {
+      await fetchWays(texts);
+      missing();
+    } catch {
+      note(texts, "This way to read a long text could not be fetched. Load the page again.");
+      return;
+    }
+  }
+  await settle(texts);
 }
 
-export function startAnew(panel) {
-  const form = panel.querySelector("[data-editor]");
-  drafts.forget(panel, ["text", "note"]);
-  form.reset();
-  form.querySelector("[data-restored]").hidden = true;
-  form.elements.text.focus();
+export function show(panel, view) {
+  const texts = textsIn(panel);
+  texts.dataset.view = view;
+  choose(texts.querySelectorAll("[data-view]"), "view", view);
+  remember("diff", view);
+  turn(texts);
 }
+
+// The next view, and behind the last one the first.
+export function toggle(panel) {
+  const links = [...panel.querySelectorAll("a[data-view]")];
+  const at = links.findIndex((link) => link.hasAttribute("aria-current"));
+  if (links.length) show(panel, links[(at + 1) % links.length].dataset.view);
+}
+
+export function format(panel, name) {
+  const texts = textsIn(panel);
+  texts.dataset.format = name;
+  choose(texts.querySelectorAll("[data-format-choice]"), "formatChoice", name);
+  remember("format", name, texts.dataset.root);
+  turn(texts);
+}
+
+// Folds changes of white space and formatting, or shows them; says what it did.
+export function fold(panel) {
+  const texts = textsIn(panel);
+  const link = texts?.querySelector("[data-fold-switch]");
+  if (!link) return "Nothing here can be folded.";
+  const words = link.querySelector("span");
+  [words.textContent, link.dataset.foldSwitch] = [link.dataset.foldSwitch, words.textContent];
+  texts.dataset.fold = texts.dataset.fold === "on" ? "off" : "on";
+  remember("fold", texts.dataset.fold);
+  settle(texts);
+  return texts.dataset.fold === "on" ? "Folded." : "Shown.";
+}
+
+// -------------------------------------------------------------------------- from change to change
+
+const shownMark = (texts, number) =>
+  [...paneOf(texts).querySelectorAll(`[data-serves]:not([hidden]) [data-change="${number}"]`)].find(
+    (mark) => mark.getClientRects().length,
+  );
+
+function numbers(texts) {
+  const all = (texts?.querySelector("[data-compared]")?.dataset.changes ?? "").split(" ").filter(Boolean);
+  const counted = texts?.dataset.fold === "on" ? all.filter((entry) => !entry.endsWith("f")) : all;
+  return counted.map((entry) => entry.replace("f", ""));
+}
+
+function mark(texts, number) {
+  for (const old of paneOf(texts).querySelectorAll("[data-current]")) delete old.dataset.current;
+  for (const part of paneOf(texts).querySelectorAll(`[data-change="${number}"]`)) part.dataset.current = "";
+  texts.dataset.at = number;
+}
+
+// A third from the top of its pane. Chunks out of sight have only a guessed height until they are
+// laid out, hence the second look.
+function bringIntoPane(target) {
+  const pane = target.closest(".pane");
+  const place = () => {
+    const off = target.getBoundingClientRect().top - pane.getBoundingClientRect().top;
+    pane.scrollTop += off - pane.clientHeight / 3;
+  };
+  place();
+  requestAnimationFrame(place);
+}
+
+function note(texts, text) {
+  const place = texts.querySelector("[data-at-change]");
+  if (place) place.textContent = text;
+  return text;
+}
+
+function goTo(texts, number) {
+  const target = shownMark(texts, number);
+  if (!target) return "";
+  mark(texts, number);
+  bringIntoPane(target);
+  target.scrollIntoView({ block: "nearest" });
+  const order = numbers(texts);
+  const kinds = (target.dataset.mark ?? "").split(" ").filter(Boolean).join(" and ");
+  return note(texts, `Change ${order.indexOf(number) + 1} of ${order.length}${kinds && `, ${kinds}`}`);
+}
+
+// Goes to the next change (step 1) or the one before (step -1); gives "Change 2 of 5, number" to
+// be said. A change that the chosen view does not show is passed over.
+export function go(panel, step) {
+  const texts = textsIn(panel);
+  const order = numbers(texts);
+  let at = order.indexOf(texts?.dataset.at ?? "");
+  if (at < 0 && step < 0) at = 0;
+  for (let tries = 0; tries < order.length; tries += 1) {
+    at = (at + step + order.length) % order.length;
+    const said = goTo(texts, order[at]);
+    if (said) return said;
+  }
+  return "";
+}
+
+// The strip shows every place; it is of use only beside a pane that scrolls.
+function goNear(texts, strip, event) {
+  const box = strip.getBoundingClientRect();
+  const y = ((event.clientY - box.top) / box.height) * 1000;
+  const far = (place) => Math.abs(Number(place.getAttribute("y")) - y);
+  const places = [...strip.querySelectorAll("[data-place]")].sort((a, b) => far(a) - far(b));
+  for (const place of places) if (goTo(texts, place.dataset.place)) return;
+}
+
+// ------------------------------------------------------------------------------------- once painted
+
+async function settle(texts) {
+  await maths.draw(texts);
+  const pane = paneOf(texts);
+  if (!pane || !texts.isConnected) return;
+  const strip = texts.querySelector("[data-strip]");
+  if (strip) strip.toggleAttribute("hidden", pane.scrollHeight <= pane.clientHeight + 1);
+  const place = numbers(texts).includes(texts.dataset.at) ? texts.dataset.at : numbers(texts)[0];
+  const target = place && shownMark(texts, place);
+  if (texts.dataset.at && place) mark(texts, place);
+  if (target) bringIntoPane(target);
+}
+
+// Called after each paint: formulas, and the first change in view inside its pane.
+export function draw(panel) {
+  const texts = textsIn(panel);
+  const steps = texts?.querySelector("[data-steps]");
+  if (steps) steps.hidden = false;
+  for (const button of panel.querySelectorAll("[data-all-explained]")) button.hidden = false;
+  return texts ? settle(texts) : Promise.resolve();
+}
+
+// --------------------------------------------------------------------------------------- the controls
+
+const say = (text) => document.getElementById("announcer")?.replaceChildren(text);
+
+const CONTROLS = {
+  "[data-view]:not([data-reading])": (texts, link) => show(texts, link.dataset.view),
+  "[data-format-choice]": (texts, link) => format(texts, link.dataset.formatChoice),
+  "[data-fold-switch]": (texts) => say(fold(texts)),
+  "[data-step]": (texts, button) => say(go(texts, Number(button.dataset.step))),
+  "[data-strip]": goNear,
+  "[data-piece]": (texts, button) => say(goTo(texts, button.dataset.piece)),
+  "[data-all-explained]": (texts, button) => explainAll(button.closest("[data-claim-check]")),
+};
+
+function explainAll(check) {
+  for (const box of check.querySelectorAll('input[value="explained"]')) {
+    if (box.checked) continue;
+    box.checked = true;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+}
+
+document.addEventListener("click", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  for (const [selector, act] of Object.entries(CONTROLS)) {
+    const target = event.target.closest?.(selector);
+    const texts = target && (target.closest("[data-reading]") ?? document.querySelector("[data-reading]"));
+    if (!texts) continue;
+    event.preventDefault();
+    act(texts, target, event);
+    return;
+  }
+});

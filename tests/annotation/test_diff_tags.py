@@ -5,7 +5,14 @@ import re
 import pytest
 
 from annotation.diffing import compare
-from annotation.templatetags.diff import change_count, diff_inline, diff_sides
+from annotation.templatetags.diff import (
+    change_count,
+    changes_of,
+    diff_inline,
+    diff_sides,
+    excerpt,
+    said_of_piece,
+)
 
 
 def plain(html: str) -> str:
@@ -18,9 +25,33 @@ def test_removed_and_added_words_stand_in_del_and_ins() -> None:
 
 
 def test_changed_characters_inside_a_word_are_marked_stronger() -> None:
+    html = diff_inline(compare("The harbour stays.", "The harbours stays."))
+    assert ">harbour</del>" in html
+    assert ">harbour<b>s</b></ins>" in html
+
+
+def test_what_kind_of_change_it_is_stands_on_both_sides_of_it() -> None:
     html = diff_inline(compare("Founded in 1987.", "Founded in 1887."))
-    assert '<del data-change="1">1<b>9</b>87</del>' in html
-    assert '<ins data-change="1">1<b>8</b>87</ins>' in html
+    said = 'data-change="1" data-mark="number" data-badge="#"'
+    assert f"<del {said}>1<b>9</b>87</del>" in html
+    assert f"<ins {said}>1<b>8</b>87</ins>" in html
+
+
+def test_a_change_that_leaves_every_word_can_be_folded() -> None:
+    assert "data-folds" in diff_inline(compare("one two", "one\ntwo"))
+    assert "data-folds" in diff_inline(compare("a **bold** word", "a bold word"))
+    assert "data-folds" not in diff_inline(compare("one two", "one three"))
+
+
+def test_an_empty_element_stands_where_one_text_lacks_what_the_other_has() -> None:
+    removed = diff_inline(compare("It is not cold.", "It is cold."))
+    assert '<span class="gap removed" data-change="1"' in removed
+    assert '<span class="gap added" data-change="1"' in diff_inline(compare("It is.", "It is so."))
+
+
+def test_signs_that_nobody_sees_get_a_name_and_stay_in_the_text() -> None:
+    html = diff_inline(compare("plain", "pl\u202eain"))
+    assert '<span class="sign" data-sign="RLO">\u202e</span>' in html
 
 
 def test_hostile_text_is_escaped_in_every_kind_of_segment() -> None:
@@ -42,7 +73,7 @@ def test_a_change_of_white_space_alone_is_made_visible() -> None:
     [("a\nb\nc", "a\nB\nc\nd"), ("", "new\ntext"), ("same", "same"), ("x y z", "")],
 )
 def test_side_by_side_each_side_reads_as_its_text(gold: str, perturbed: str) -> None:
-    cells = re.findall(r"<td>(.*?)</td>", diff_sides(compare(gold, perturbed)), re.DOTALL)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", diff_sides(compare(gold, perturbed)), re.DOTALL)
     assert "".join(plain(cell) for cell in cells[::2]) == gold
     assert "".join(plain(cell) for cell in cells[1::2]) == perturbed
 
@@ -50,10 +81,42 @@ def test_side_by_side_each_side_reads_as_its_text(gold: str, perturbed: str) -> 
 def test_only_rows_with_a_change_are_marked() -> None:
     html = diff_sides(compare("one\ntwo\n", "one\nthree\n"))
     rows = html.split("\n<tr")
-    assert html.count("<tr data-changed>") == 1
-    assert rows[0].startswith("<tr><td>one")
+    assert html.count(" data-changed") == 1
+    assert "data-changed" not in rows[0]
+
+
+def test_a_row_whose_changes_fold_says_so() -> None:
+    assert " data-changed data-folds>" in diff_sides(compare("a  b\n", "a b\n"))
+    assert " data-changed>" in diff_sides(compare("a  b c\n", "a b d\n"))
 
 
 def test_places_that_differ_are_counted() -> None:
     assert change_count(compare("a b c d e f g", "a X c d e f Y")) == 2
     assert change_count(compare("same", "same")) == 0
+
+
+def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None:
+    same = " and was the longest bridge of the country, as everybody knew, "
+    gold, perturbed = f"It opened in 1894{same}{'x' * 300}", f"It opened in 1984{same}y<b>"
+    first, second = changes_of(compare(gold, perturbed))
+    assert excerpt(first) == "<del>1894</del> <ins>1984</ins>"
+    assert excerpt(second) == f"<del>{'x' * 80} …</del> <ins>y&lt;b&gt;</ins>"
+    assert changes_of(None) == ()
+
+
+def test_what_was_said_of_a_piece_is_found_by_its_number() -> None:
+    answers = {"claim_check": {"3": "collateral"}}
+    assert said_of_piece(answers, "claim_check", 3) == "collateral"
+    assert said_of_piece(answers, "claim_check", 4) == ""
+    assert said_of_piece(None, "claim_check", 3) == ""
+    assert said_of_piece({"claim_check": "odd"}, "claim_check", 3) == ""
+
+
+def test_a_long_text_is_cut_into_chunks_that_read_as_the_text() -> None:
+    gold = "A line of words that is the same in both texts.\n" * 600
+    html = diff_inline(compare(gold, gold.replace("same", "SAME", 3)))
+    assert html.count('<div class="chunk">') > 10
+    assert html.count("<div") == html.count("</div>")
+    kept = re.sub(r"<ins.*?</ins>", "", html, flags=re.DOTALL)
+    assert plain(kept) == gold
+    assert "chunk" not in diff_inline(compare("short\n", "shorter\n"))

@@ -1,0 +1,237 @@
+"""How a difference of two texts is drawn: removed text in `del`, added in `ins`.
+
+What changed inside a changed word stands in `b`. A stretch of nothing but white space names its
+characters in `data-blank`, which the style sheet draws, so that the text itself stays as it is.
+Every element carries the number of its change in `data-change`, so that a key can jump there, and
+what kind of change it is in `data-mark`, with the letters that show it in `data-badge`. Everything
+here returns safe HTML.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Literal
+
+from annotation import invisibles, marks, rendering
+from annotation.diffing import Difference, Kind, Part, Piece, Row, Segment, rows
+from annotation.rendering import Format
+
+Side = Literal["gold", "perturbed"]
+
+BADGES: dict[marks.Mark, str] = {
+    "negation": "¬", "number": "#", "unit": "u", "white-space": "␣", "formatting": "¶",
+}  # fmt: skip
+
+LONG = 20_000
+"""Characters from which a text is cut into chunks, so that only those in sight are laid out."""
+
+CHUNK = 2_000
+
+EXCERPT = 80
+"""Characters of each side of a change where changes are listed."""
+
+STRIP = 250
+"""Places on the strip beside a text; changes nearer to each other than one share a mark."""
+
+_TAGS: dict[Side, str] = {"gold": "del", "perturbed": "ins"}
+_CUT = ""  # Stands for a place where a text may be cut; no piece of HTML is empty.
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A difference with what all its drawings share."""
+
+    difference: Difference
+
+    @cached_property
+    def changes(self) -> tuple[marks.Change, ...]:
+        return marks.changes(self.difference)
+
+    @cached_property
+    def attributes(self) -> dict[int, str]:
+        """The attributes of the elements of each change, by its number."""
+        return {change.number: _attributes(change) for change in self.changes}
+
+    @cached_property
+    def length(self) -> int:
+        """Characters of the inline drawing."""
+        segments = self.difference.segments
+        return sum(
+            len(_text(segment.gold)) + len(_text(segment.perturbed)) * (segment.kind != "equal")
+            for segment in segments
+        )
+
+    def text(self, side: Side) -> str:
+        return "".join(_text(_side(segment, side)) for segment in self.difference.segments)
+
+    def inline(self) -> str:
+        """Both texts as one: each change is what was removed, then what was added.
+
+        Where one text has nothing an empty element follows, for when that text stands alone.
+        """
+        return _joined(self._inline(), self.length)
+
+    def sides(self) -> str:
+        """Table rows with a line of the gold text on the left and of the perturbed on the right."""
+        return "\n".join(self._row(row) for row in rows(self.difference))
+
+    def one(self, side: Side, form: Format) -> str:
+        """One text alone, in Markdown, its changes marked."""
+        return rendering.marked(self._stretches(side), form, self._drawn(side))
+
+    def raw(self) -> str:
+        """The perturbed text with its white space drawn."""
+        return _joined(self._raw(), self.length)
+
+    def strip(self) -> str:
+        """Where in the text the changes are, as the shapes of an SVG of 10 by 1,000."""
+        places = groupby(self.changes, lambda change: STRIP * change.offset // max(1, self.length))
+        return "".join(_place(place, [*changes]) for place, changes in places)
+
+    def _inline(self) -> Iterator[str]:
+        for segment in self.difference.segments:
+            if segment.kind == "equal":
+                yield from _lines(segment.gold[0].text, invisibles.escaped)
+                continue
+            yield self._marked("gold", segment.gold, segment.number)
+            yield self._marked("perturbed", segment.perturbed, segment.number)
+            if segment.kind in ("removed", "added"):
+                yield f'<span class="gap {segment.kind}"{self.attributes[segment.number]}></span>'
+
+    def _raw(self) -> Iterator[str]:
+        for text, number in self._stretches("perturbed"):
+            if number is None:
+                yield from _lines(text, invisibles.raw)
+            else:
+                yield f'<span class="spot"{self.attributes[number]}>{invisibles.raw(text)}</span>'
+
+    def _stretches(self, side: Side) -> list[rendering.Stretch]:
+        return [
+            (_text(_side(segment, side)), None if segment.kind == "equal" else segment.number)
+            for segment in self.difference.segments
+        ]
+
+    def _drawn(self, side: Side) -> rendering.Draw:
+        def draw(number: int, safe: str) -> str:
+            attributes = self.attributes[number]
+            if not safe:
+                return f'<span class="gap"{attributes}></span>'
+            if side == "gold":
+                return f'<span class="spot"{attributes}>{safe}</span>'
+            return f"<ins{attributes}>{safe}</ins>"
+
+        return draw
+
+    def _marked(self, side: Side, parts: Iterable[Part | Piece], number: int) -> str:
+        parts = tuple(parts)
+        if not parts:
+            return _CUT
+        tag, blank = _TAGS[side], _blank(_text(parts))
+        return f"<{tag}{self.attributes[number]}{blank}>{_insides(parts)}</{tag}>"
+
+    def _row(self, row: Row) -> str:
+        numbers = {piece.number for piece in row.gold + row.perturbed if piece.kind != "equal"}
+        changed = ""
+        if numbers:
+            folds = all("data-folds" in self.attributes[number] for number in numbers)
+            changed = " data-changed data-folds" if folds else " data-changed"
+        cells = self._cell("gold", row.gold), self._cell("perturbed", row.perturbed)
+        left, right = (f'<td role="cell" dir="auto">{cell}</td>' for cell in cells)
+        return f'<tr role="row"{changed}>{left}{right}</tr>'
+
+    def _cell(self, side: Side, pieces: tuple[Piece, ...]) -> str:
+        segments = groupby(pieces, lambda piece: (piece.number, piece.kind))
+        return "".join(self._stretch(side, *segment, group) for segment, group in segments)
+
+    def _stretch(self, side: Side, number: int, kind: Kind, pieces: Iterable[Piece]) -> str:
+        if kind == "equal":
+            return invisibles.escaped(_text(pieces))
+        return self._marked(side, pieces, number)
+
+
+def plain(text: str) -> str:
+    """A text as it is, in chunks if it is long."""
+    return _joined(_lines(text, invisibles.escaped), len(text))
+
+
+def excerpt(change: marks.Change) -> str:
+    """What a change removed and added, each cut to some words."""
+    sides = (("del", change.gold), ("ins", change.perturbed))
+    return " ".join(
+        f"<{tag}{_blank(text)}>{invisibles.escaped(_cut_short(text))}</{tag}>"
+        for tag, text in sides
+        if text
+    )
+
+
+def _cut_short(text: str) -> str:
+    """A text of at most `EXCERPT` characters, no letter parted from its marks."""
+    if len(text) <= EXCERPT:
+        return text
+    end = EXCERPT
+    while end > 1 and unicodedata.category(text[end])[0] in "MC":
+        end -= 1
+    return f"{text[:end].rstrip()} …"
+
+
+def _blank(text: str) -> str:
+    return f' data-blank="{invisibles.blanks(text)}"' if text.isspace() else ""
+
+
+def _attributes(change: marks.Change) -> str:
+    made = f' data-change="{change.number}"'
+    if change.marks:
+        badge = "".join(BADGES[mark] for mark in change.marks)
+        made += f' data-mark="{" ".join(change.marks)}" data-badge="{badge}"'
+    return made + " data-folds" if change.folds else made
+
+
+def _side(segment: Segment, side: Side) -> tuple[Part, ...]:
+    return segment.gold if side == "gold" else segment.perturbed
+
+
+def _text(parts: Iterable[Part | Piece]) -> str:
+    return "".join(part.text for part in parts)
+
+
+def _insides(parts: Sequence[Part | Piece]) -> str:
+    """The parts, the changed ones marked unless all of them changed."""
+    whole = all(part.changed for part in parts)
+    safe = ((invisibles.escaped(part.text), part.changed) for part in parts)
+    return "".join(f"<b>{text}</b>" if changed and not whole else text for text, changed in safe)
+
+
+def _lines(text: str, draw: Callable[[str], str]) -> Iterator[str]:
+    """The lines of a text; behind each a cut is possible."""
+    for line in text.splitlines(keepends=True):
+        yield draw(line)
+        if line[-1] == "\n":
+            yield _CUT
+
+
+def _joined(pieces: Iterable[str], length: int) -> str:
+    """The pieces as one, or in chunks of some thousand characters if there are many."""
+    if length < LONG:
+        return "".join(pieces)
+    chunks: list[list[str]] = [[]]
+    size = 0
+    for piece in pieces:
+        if piece == _CUT and size >= CHUNK:
+            chunks.append([])
+            size = 0
+        chunks[-1].append(piece)
+        size += len(piece)
+    return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
+
+
+def _place(place: int, changes: list[marks.Change]) -> str:
+    found = {mark for change in changes for mark in change.marks}
+    kinds = " ".join(mark for mark in marks.MARKS if mark in found)
+    folds = " data-folds" if all(change.folds for change in changes) else ""
+    y = place * 1000 // STRIP
+    return (
+        f'<rect x="0" y="{y}" width="10" height="{1000 // STRIP}"'
+        f' data-place="{changes[0].number}" data-mark="{kinds}"{folds}/>'
+    )

@@ -1,0 +1,86 @@
+"""Texts as safe HTML in which nothing is hidden: signs that cannot be seen get a small name.
+
+A text may hold signs that turn its direction, join or part letters, or spell a message that no
+reader sees. Each stands in `<span class="sign" data-sign="RLO">`: the style sheet draws the name,
+and the sign itself stays in the text, so that copying gives what was written. A joiner within an
+emoji or between letters of a script that needs it is writing, not hiding, and left alone.
+
+Raw texts show white space too, in the same way: `<i data-blank="·"> </i>`.
+"""
+
+import html
+import re
+import unicodedata
+
+NAMES = {
+    "\u00ad": "SHY", "\u034f": "CGJ", "\u061c": "ALM", "\u180e": "MVS", "\u200b": "ZWSP",
+    "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM", "\u2028": "LS",
+    "\u2029": "PS", "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO",
+    "\u202e": "RLO", "\u2060": "WJ", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI",
+    "\u2069": "PDI", "\ufeff": "BOM",
+}  # fmt: skip
+
+_INVISIBLE = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+)
+_FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"  # flags of regions are spelt in such signs
+_SIGN = re.compile(f"{_FLAG}|[{_INVISIBLE}]")
+_SIGN_OR_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|[^\S\n\r]+|[\n\r]")
+_BLANKS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍"}
+_JOINERS = "\u200c\u200d"
+# From Devanagari to Myanmar, Khmer and Mongolian to Vedic signs, and what was added to them later.
+_INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
+
+
+def escaped(text: str) -> str:
+    """Safe HTML of a text, its invisible signs named."""
+    return _SIGN.sub(_named, html.escape(text))
+
+
+def raw(text: str) -> str:
+    """Safe HTML of a text, its invisible signs named and its white space drawn."""
+    return _SIGN_OR_SPACE.sub(_named_or_drawn, html.escape(text))
+
+
+def in_html(markup: str) -> str:
+    """Safe HTML again, the invisible signs of its text named; those in attributes stay."""
+    if not _SIGN.search(markup):
+        return markup
+    pieces = re.split(r"(<(?:[^<>\"]|\"[^\"]*\")*>)", markup)
+    pieces[::2] = [_SIGN.sub(_named, piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def blanks(text: str) -> str:
+    """How white space is drawn, sign for sign."""
+    return "".join(_BLANKS.get(sign, "⍽") for sign in text.replace("\r\n", "\n"))
+
+
+def _named(match: re.Match[str]) -> str:
+    sign = match[0]
+    if len(sign) > 1 or (sign in _JOINERS and _is_writing(match)):
+        return sign
+    name = NAMES.get(sign) or f"U+{ord(sign):04X}"
+    return f'<span class="sign" data-sign="{name}">{sign}</span>'
+
+
+def _named_or_drawn(match: re.Match[str]) -> str:
+    if not match[0].isspace() or _SIGN.match(match[0]):
+        return _named(match)
+    return f'<i data-blank="{blanks(match[0])}">{match[0]}</i>'
+
+
+def _is_writing(joiner: re.Match[str]) -> bool:
+    """Whether a joiner stands between letters or emoji that are written with such."""
+    text, start, end = joiner.string, joiner.start(), joiner.end()
+    return start > 0 and end < len(text) and _joins(text[start - 1]) and _joins(text[end])
+
+
+def _joins(sign: str) -> bool:
+    category = unicodedata.category(sign)
+    if category in {"So", "Sk", "Mn", "Mc", "Me"}:
+        return True
+    right_to_left = category[0] == "L" and unicodedata.bidirectional(sign) in {"AL", "R"}
+    return right_to_left or any(first <= sign <= last for first, last in _INDIC)

@@ -1,0 +1,198 @@
+"""What kind of change a changed stretch is: of a number, a unit, a negation, or of looks alone.
+
+A person looks harder at "5 km" made "5 m" than at "large" made "big", and may want to pass over a
+line that was only wrapped anew. The words behind this stand in `marks.toml`. A mark is a hint for
+the eye: it never decides anything, and a change without one may matter just as much.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from annotation.diffing import Difference, Part, Segment
+
+LEXICON = Path(__file__).parent / "marks.toml"
+
+Mark = Literal["negation", "number", "unit", "white-space", "formatting"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+FOLDED: frozenset[Mark] = frozenset({"white-space", "formatting"})
+"""Marks of changes that leave every word as it was, so that a reader may fold them."""
+
+CONTEXT = 60
+"""Characters of the line round a change that help to tell a list mark from a minus."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A segment that differs.
+
+    number: that of its segment. place: which change it is, from 1. marks: in the order of `MARKS`,
+    none for a change of other words. offset: characters before it, counting removed and added
+    ones as an inline drawing does. gold, perturbed: its text on each side.
+    """
+
+    number: int
+    place: int
+    kind: str
+    marks: tuple[Mark, ...]
+    offset: int
+    gold: str
+    perturbed: str
+
+    @property
+    def folds(self) -> bool:
+        """Whether a reader may fold it: the words are the same on both sides."""
+        return not FOLDED.isdisjoint(self.marks)
+
+
+def changes(difference: Difference) -> tuple[Change, ...]:
+    """The segments that differ, in order, with their marks."""
+    return tuple(_changes(difference.segments))
+
+
+def of(gold: str, perturbed: str, before: str = "", after: str = "") -> tuple[Mark, ...]:
+    """The marks of one change between the unchanged texts `before` and `after`.
+
+    White space and formatting stand alone: where only they differ, no word does.
+    """
+    before, after = before[-CONTEXT:].rpartition("\n")[2], after[:CONTEXT].partition("\n")[0]
+    if looks := _of_looks(gold, perturbed, before, after):
+        return (looks,)
+    left, right = _words(gold), _words(perturbed)
+    differs: dict[Mark, bool] = {
+        "negation": _negations(left) != _negations(right) or _negated(left, right),
+        "number": _numbers(gold, left) != _numbers(perturbed, right),
+        "unit": _units(gold, left, before) != _units(perturbed, right, before),
+    }
+    return tuple(mark for mark in MARKS if differs.get(mark))
+
+
+def _changes(segments: tuple[Segment, ...]) -> Iterator[Change]:
+    place = offset = 0
+    for number, segment in enumerate(segments):
+        gold, perturbed = _text(segment.gold), _text(segment.perturbed)
+        if segment.kind == "equal":
+            offset += len(gold)
+            continue
+        place += 1
+        before = _text(segments[number - 1].gold) if number else ""
+        after = _text(segments[number + 1].gold) if number + 1 < len(segments) else ""
+        marks = of(gold, perturbed, before, after)
+        yield Change(segment.number, place, segment.kind, marks, offset, gold, perturbed)
+        offset += len(gold) + len(perturbed)
+
+
+def _text(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts)
+
+
+# --------------------------------------------------------------------------------- looks alone
+
+_LINE_SIGN = re.compile(
+    r"^[ \t]*(?:\#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+|\d{1,3}[.)][ \t]+"
+    r"|([-*_=])(?:[ \t]*\1){2,}[ \t]*$|(?:```|~~~)[\w-]*[ \t]*$)",
+    re.MULTILINE,
+)
+_EMPHASIS = re.compile(
+    r"(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|`+"
+    r"|(?<![\d\s*])\*{1,3}(?![\d*])|(?<!\*)\*{1,3}(?![\d\s*])|(?<=[^\W\d])\*{1,3}|\*\*(?=\d)|(?<=\d)\*\*"
+)
+_MAY_BE_FORMATTING = re.compile(r"[-*_~`#>+•=]|^[ \t]*\d{1,3}[.)]", re.MULTILINE)
+
+
+def _of_looks(gold: str, perturbed: str, before: str, after: str) -> Mark | None:
+    same = "".join(gold.split()) == "".join(perturbed.split())
+    signs = _MAY_BE_FORMATTING.search(gold) or _MAY_BE_FORMATTING.search(perturbed)
+    if not same and not signs:
+        return None
+    gold, perturbed = before + gold + after, before + perturbed + after
+    if gold.split() == perturbed.split():
+        return "white-space"
+    if not signs or _unformatted(gold) != _unformatted(perturbed):
+        return None
+    left, right = _list_numbers(gold), _list_numbers(perturbed)
+    return None if left and right and left != right else "formatting"
+
+
+def _unformatted(text: str) -> list[str]:
+    """The words of a text without the signs of Markdown for headings, lists and emphasis."""
+    return _EMPHASIS.sub("", _LINE_SIGN.sub("", text)).split()
+
+
+def _list_numbers(text: str) -> list[str]:
+    """Numbers that begin a line: steps in another order are no matter of looks."""
+    return re.findall(r"^[ \t]*(\d{1,3})[.)][ \t]", text, re.MULTILINE)
+
+
+# ------------------------------------------------------------------------------------- lexicon
+
+_NUMBER = re.compile(r"[-−+]?\d+(?:[.,:/]\d+)*|[½⅓⅔¼¾⅕⅛⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+@dataclass(frozen=True)
+class _Lexicon:
+    numbers: frozenset[str]
+    units: frozenset[str]
+    symbol: re.Pattern[str]
+    signs: frozenset[str]
+    negations: frozenset[str]
+    endings: tuple[str, ...]
+    prefixes: tuple[str, ...]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    words = tomllib.loads(LEXICON.read_text(encoding="utf-8"))
+    symbols = sorted(words["units"]["symbols"].split(), key=len, reverse=True)
+    return _Lexicon(
+        numbers=frozenset(words["numbers"]["words"].split()),
+        units=frozenset(words["units"]["words"].split()),
+        symbol=re.compile(rf"(?<=\d)[\s-]?({'|'.join(map(re.escape, symbols))})(?![\w])"),
+        signs=frozenset(words["units"]["signs"].split()),
+        negations=frozenset(words["negations"]["words"].split()),
+        endings=tuple(words["negations"]["endings"].split()),
+        prefixes=tuple(words["negations"]["prefixes"].split()),
+    )
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _numbers(text: str, words: list[str]) -> list[str]:
+    """Digits and number words in their order; "10,000" is "10000"."""
+    known = _lexicon().numbers
+    digits = [re.sub(r",(?=\d{3}(?!\d))", "", number) for number in _NUMBER.findall(text)]
+    return digits + [part for word in words for part in word.split("-") if part in known]
+
+
+def _units(text: str, words: list[str], before: str) -> list[str]:
+    """Units in their order; short symbols only behind a number, which may stand before the text."""
+    lexicon = _lexicon()
+    named = [word for word in words if word in lexicon.units]
+    signs = [sign for sign in text if sign in lexicon.signs]
+    tail = before[-12:]
+    found = lexicon.symbol.finditer(tail + text)
+    return named + signs + [match[1] for match in found if match.end() > len(tail)]
+
+
+def _negations(words: list[str]) -> int:
+    lexicon = _lexicon()
+    return sum(word in lexicon.negations or word.endswith(lexicon.endings) for word in words)
+
+
+def _negated(gold: list[str], perturbed: list[str]) -> bool:
+    """Whether one side has a word that the other has behind a negating prefix."""
+    left, right = set(gold) - set(perturbed), set(perturbed) - set(gold)
+    return any(
+        len(word) > 3 and prefix + word in others
+        for mine, others in ((left, right), (right, left))
+        if others
+        for word in mine
+        for prefix in _lexicon().prefixes
+    )

@@ -1,0 +1,221 @@
+"""What a person reads of an item: its texts in their order, drawn in every way they may choose.
+
+Two texts that a task compares stand in one sheet, any other in one of its own. Each way to see a
+text is a pane; the one that the reader chose is shown, the others are there to be turned to. Of
+long texts only the chosen way is made, and the page asks for another when it is wanted.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from annotation import drawing, rendering, texmath
+from annotation.diffing import Difference
+from annotation.drawing import Drawing, Side
+from annotation.marks import Change
+from annotation.rendering import FORMATS, Format
+from annotation.tasktypes import TaskType, Text
+
+VIEWS = ("inline", "side", "after", "before", "raw")
+"""Both texts as one, side by side, the later text alone, the earlier alone, the later as it is."""
+
+FORMAT_TITLES: dict[Format, str] = {
+    "plain": "Plain", "markdown": "Markdown", "math": "With formulas",
+}  # fmt: skip
+
+FOLD = ("off", "on")
+
+_SINGLE: dict[str, Side] = {"after": "perturbed", "before": "gold"}
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How a person likes to read: a view of differences, a format of texts, and what to fold."""
+
+    view: str = VIEWS[0]
+    format: Format = "plain"
+    fold: bool = False
+
+    @classmethod
+    def of(
+        cls, asked: Mapping[str, str], kept: Mapping[str, str], default: str = "plain"
+    ) -> "Habits":
+        """What an address asks for, else what cookies keep, else what the project prefers."""
+
+        def chosen(name: str, cookie: str, values: tuple[str, ...], other: str) -> str:
+            found = (asked.get(name), kept.get(cookie), other)
+            return next((value for value in found if value in values), values[0])
+
+        form = chosen("format", "format", FORMATS, default)
+        return cls(
+            view=chosen("view", "diff", VIEWS, VIEWS[0]),
+            format=next(known for known in FORMATS if known == form),
+            fold=chosen("fold", "fold", FOLD, FOLD[0]) == "on",
+        )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a pane that serves these habits may call itself."""
+        return frozenset({self.view, f"{self.view}:{self.format}", f"*:{self.format}"})
+
+
+def kept(asked: Mapping[str, str]) -> dict[str, str]:
+    """The cookies that remember what an address asks for, for a page without a script."""
+    known = {"view": ("diff", VIEWS), "format": ("format", FORMATS), "fold": ("fold", FOLD)}
+    return {
+        cookie: asked[name] for name, (cookie, values) in known.items() if asked.get(name) in values
+    }
+
+
+@dataclass(frozen=True)
+class Pane:
+    """One way to see a text, as safe HTML.
+
+    kind: its class on the page, with "prose" for what Markdown made; `table` if it has two sides.
+    serves: the views ("side"), or views in a format ("after:plain", "*:math"), that it shows.
+    chosen: whether it is shown at first.
+    """
+
+    html: str
+    kind: str
+    serves: tuple[str, ...]
+    chosen: bool
+
+    @property
+    def table(self) -> bool:
+        return self.kind == "diff diff-sides"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A text, or several that are each as good, under one title."""
+
+    name: str
+    title: str
+    parts: tuple[tuple[Pane, ...], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two texts and what changed between them."""
+
+    before: Text
+    after: Text
+    difference: Difference
+    changes: tuple[Change, ...]
+    panes: tuple[Pane, ...]
+    strip: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.before.title} against {self.after.title[:1].lower()}{self.after.title[1:]}"
+
+    @property
+    def folded(self) -> int:
+        return sum(change.folds for change in self.changes)
+
+    @property
+    def views(self) -> tuple[tuple[str, str], ...]:
+        titles = ("Inline", "Side by side", self.after.title, self.before.title, "Raw")
+        return tuple(zip(VIEWS, titles, strict=True))
+
+    @property
+    def marks(self) -> tuple[tuple[str, str], ...]:
+        """The marks that occur, each with its badge, for the legend."""
+        found = {mark for change in self.changes for mark in change.marks}
+        return tuple((mark, badge) for mark, badge in drawing.BADGES.items() if mark in found)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything that is read, in the order of the task type. `key` tells these texts apart."""
+
+    habits: Habits
+    key: str
+    sheets: tuple[Sheet | Comparison, ...]
+
+    @property
+    def formats(self) -> tuple[tuple[Format, str], ...]:
+        return tuple(FORMAT_TITLES.items())
+
+    @property
+    def comparison(self) -> Comparison | None:
+        return next((sheet for sheet in self.sheets if isinstance(sheet, Comparison)), None)
+
+
+def of(
+    task: TaskType, texts: Mapping[str, Any], difference: Difference | None, habits: Habits
+) -> Reading:
+    """The texts that have their place in the middle of the screen; compared, if they were."""
+    compared = task.diff if difference and task.diff else ()
+    sheets: list[Sheet | Comparison] = []
+    for text in task.texts:
+        if text.place != "main" or not _given(texts.get(text.name)):
+            continue
+        if text.name not in compared:
+            sheets.append(_sheet(text, texts[text.name], habits))
+        elif difference and not any(isinstance(sheet, Comparison) for sheet in sheets):
+            sheets.append(_comparison(task, difference, habits))
+    packed = json.dumps(dict(texts), sort_keys=True).encode("utf-8", "surrogatepass")
+    return Reading(habits, hashlib.sha256(packed).hexdigest()[:16], tuple(sheets))
+
+
+def _given(text: Any) -> bool:
+    """Whether there is a text; an empty one is a text too, but a list of none is none."""
+    return text is not None and text != []
+
+
+def _sheet(text: Text, content: Any, habits: Habits) -> Sheet:
+    alternatives = [content] if isinstance(content, str) else list(content)
+    return Sheet(text.name, text.title, tuple(tuple(_panes(one, habits)) for one in alternatives))
+
+
+def _panes(text: str, habits: Habits) -> Iterator[Pane]:
+    length = len(text)
+    yield from _made(lambda: drawing.plain(text), "text", ("*:plain",), habits)
+    for form, others in _marked_up(text):
+        serves = tuple(f"*:{name}" for name in (form, *others))
+        yield from _made(partial(rendering.render, text, form), "prose", serves, habits, length)
+
+
+def _marked_up(text: str) -> list[tuple[Format, tuple[Format, ...]]]:
+    """The formats but plain, each with those in which the text looks the same."""
+    return (
+        [("markdown", ()), ("math", ())] if texmath.may_occur(text) else [("markdown", ("math",))]
+    )
+
+
+def _made(
+    make: Callable[[], str], kind: str, serves: tuple[str, ...], habits: Habits, length: int = 0
+) -> Iterator[Pane]:
+    """The pane, if it is chosen, or short enough to be made in case it is wanted."""
+    chosen = not habits.names.isdisjoint(serves)
+    if chosen or length < drawing.LONG:
+        yield Pane(make(), kind, serves, chosen)
+
+
+def _comparison(task: TaskType, difference: Difference, habits: Habits) -> Comparison:
+    assert task.diff is not None
+    before, after = (next(t for t in task.texts if t.name == name) for name in task.diff)
+    drawn = Drawing(difference)
+    panes = tuple(_drawings(drawn, habits))
+    return Comparison(before, after, difference, drawn.changes, panes, drawn.strip())
+
+
+def _drawings(drawn: Drawing, habits: Habits) -> Iterator[Pane]:
+    """Source texts, then each text alone in Markdown.
+
+    The inline drawing serves either source text alone too: the style sheet hides the other.
+    """
+    plain = ("inline", "after:plain", "before:plain")
+    yield from _made(drawn.inline, "diff diff-inline", plain, habits)
+    yield from _made(drawn.sides, "diff diff-sides", ("side",), habits, drawn.length)
+    yield from _made(drawn.raw, "diff diff-raw", ("raw",), habits, drawn.length)
+    for view, side in _SINGLE.items():
+        for form, others in _marked_up(drawn.text(side)):
+            serves = tuple(f"{view}:{name}" for name in (form, *others))
+            make = partial(drawn.one, side, form)
+            yield from _made(make, "diff prose", serves, habits, drawn.length)

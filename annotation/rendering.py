@@ -1,0 +1,160 @@
+"""Texts as safe HTML: plain, as Markdown, or as Markdown with formulas.
+
+Every text is hostile. Markdown knows no HTML here, its links lead away in a new tab and only to web
+or mail addresses, images are never fetched but named, and what comes out is sanitised once more.
+Headings become paragraphs, so that an answer cannot disturb the outline of the page round it.
+A formula stands in `<span class="math" data-tex="...">` with its source as text; `display` is
+added to the class of one that has a line of its own. The page draws them.
+
+Stretches of a text may be marked through all this: see `marked`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from html import escape
+from typing import Literal, get_args
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from mdit_py_plugins.amsmath import amsmath_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from annotation import invisibles, sentinels, texmath
+
+Format = Literal["plain", "markdown", "math"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+LONGEST = 400_000
+"""Characters that are read as Markdown at most; a longer text stays plain."""
+
+Stretch = tuple[str, int | None]
+"""A piece of a text and the number of the change that it belongs to, if any."""
+
+Draw = Callable[[int, str], str]
+"""The element for a change's number and its HTML, which is empty where text is missing."""
+
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "hr", "li", "ol", "p", "pre", "s", "span",
+    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_CLASSES = {
+    "p": {f"h{level}" for level in range(1, 7)},
+    "span": {"math", "display"},
+    "td": {"left", "center", "right"},
+    "th": {"left", "center", "right"},
+}
+
+
+def render(text: str, form: Format) -> str:
+    """Safe HTML of a text; plain text keeps its white space, which the style sheet shows."""
+    if form == "plain" or len(text) > LONGEST:
+        return invisibles.escaped(text)
+    return invisibles.in_html(_sanitised(_parser(form).render(sentinels.freed(text))))
+
+
+def marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
+    """Safe HTML of the joined stretches, what belongs to a change drawn by `draw`.
+
+    In Markdown a change is drawn piece by piece where it spans several elements, and not at all
+    where it is invisible (in an address, in the marks of a list).
+    """
+    if form == "plain" or sum(len(text) for text, _ in stretches) > LONGEST:
+        return "".join(_plain(stretches, draw))
+    markup = _sanitised(_parser(form).render(sentinels.put(stretches)))
+    return invisibles.in_html(sentinels.drawn(markup, draw))
+
+
+def _plain(stretches: Iterable[Stretch], draw: Draw) -> Iterable[str]:
+    for text, number in stretches:
+        safe = invisibles.escaped(text)
+        yield safe if number is None else draw(number, safe)
+
+
+def _sanitised(markup: str) -> str:
+    return nh3.clean(
+        markup,
+        tags=_TAGS,
+        attributes={"*": set(), "a": {"href"}, "ol": {"start"}, "span": {"data-tex"}},
+        allowed_classes=_CLASSES,
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        link_rel="noopener noreferrer nofollow",
+        url_schemes={"http", "https", "mailto"},
+    )
+
+
+@cache
+def _parser(form: Format) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    normalise = parser.normalizeLink
+    parser.validateLink = _leads_away  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: normalise(sentinels.taken_out(url))  # type: ignore[method-assign]
+    parser.core.ruler.push("tame", _tame)
+    parser.add_render_rule("image", _image)
+    if form == "math":
+        _read_formulas(parser)
+    return parser
+
+
+def _leads_away(url: str) -> bool:
+    """Whether a link leads out of this site: one of a text must not lead into it."""
+    return sentinels.taken_out(url).lower().startswith(("http://", "https://", "mailto:"))
+
+
+def _tame(state: StateCore) -> None:
+    """Turn headings into paragraphs and the alignment of table cells into classes."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            if token.nesting == 1:
+                token.attrSet("class", token.tag)
+            token.tag = "p"
+        style = token.attrs.pop("style", "")
+        if style:
+            token.attrSet("class", str(style).removeprefix("text-align:"))
+
+
+def _image(
+    renderer: RendererProtocol,
+    tokens: Sequence[Token],
+    at: int,
+    options: OptionsDict,
+    env: EnvType,
+) -> str:
+    """An image as a link that names it; it would be fetched from somebody else's server."""
+    name = renderer.renderInlineAsText(tokens[at].children or [], options, env)  # type: ignore[attr-defined]
+    address = escape(str(tokens[at].attrGet("src") or ""))
+    return f'<a href="{address}">[image: {escape(name) or address}]</a>'
+
+
+def _read_formulas(parser: MarkdownIt) -> None:
+    dollarmath_plugin(
+        parser,
+        allow_labels=False,
+        allow_space=False,
+        allow_digits=False,
+        allow_blank_lines=False,
+        double_inline=True,
+    )
+    amsmath_plugin(parser)
+    texmath.brackets_plugin(parser)
+    for kind in texmath.SIGNS:
+        parser.add_render_rule(kind, _formula)
+
+
+def _formula(
+    renderer: RendererProtocol,
+    tokens: Sequence[Token],
+    at: int,
+    options: OptionsDict,
+    env: EnvType,
+) -> str:
+    token = tokens[at]
+    starts, source, stops = sentinels.moved_out(token.content)
+    source = escape(source.strip())
+    opening, closing = texmath.SIGNS[token.type]
+    kind = "math display" if token.block or token.type in texmath.DISPLAYED else "math"
+    span = f'<span class="{kind}" data-tex="{source}">{opening}{source}{closing}</span>'
+    return f"<p>{starts}{span}{stops}</p>\n" if token.block else f"{starts}{span}{stops}"

@@ -1,0 +1,84 @@
+r"""Formulas in `\(..\)` and `\[..\]` as Markdown, beside those in dollars that a plugin reads.
+
+`\[..\]` that begins a line may span several, up to the first blank one, whatever stands in them:
+else a line that begins with a minus would become a list.
+"""
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+
+LONGEST = 3_000
+"""Characters of a formula: an opening sign without an end is not looked for through a book."""
+
+SIGNS = {
+    "math_inline": ("$", "$"),
+    "math_inline_double": ("$$", "$$"),
+    "math_block": ("$$", "$$"),
+    "amsmath": ("", ""),
+    "bracket_inline": (r"\(", r"\)"),
+    "bracket_display": (r"\[", r"\]"),
+    "bracket_block": (r"\[", r"\]"),
+}
+"""The signs round a formula by its kind of token."""
+
+DISPLAYED = frozenset({"math_inline_double", "bracket_display"})
+"""Kinds that stand inside a paragraph and still have a line of their own."""
+
+_CLOSING = {"(": (r"\)", "bracket_inline"), "[": (r"\]", "bracket_display")}
+_MAY_OCCUR = re.compile(r"\$|\\[(\[]|\\begin")
+
+
+def may_occur(text: str) -> bool:
+    """Whether a text holds a sign with which a formula begins."""
+    return _MAY_OCCUR.search(text) is not None
+
+
+def brackets_plugin(parser: MarkdownIt) -> None:
+    parser.inline.ruler.before("escape", "brackets", _inline)
+    parser.block.ruler.before(
+        "fence", "brackets", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+
+
+def _inline(state: StateInline, silent: bool) -> bool:
+    start = state.pos
+    if state.src[start] != "\\" or state.src[start + 1 : start + 2] not in _CLOSING:
+        return False
+    closing, kind = _CLOSING[state.src[start + 1]]
+    end = state.src.find(closing, start + 2, start + LONGEST)
+    if end < 0 or not state.src[start + 2 : end].strip():
+        return False
+    if not silent:
+        token = state.push(kind, "math", 0)
+        token.content = state.src[start + 2 : end]
+    state.pos = end + 2
+    return True
+
+
+def _block(state: StateBlock, line: int, last: int, silent: bool) -> bool:
+    start = state.bMarks[line] + state.tShift[line]
+    if state.is_code_block(line) or not state.src.startswith(r"\[", start):
+        return False
+    closing = state.src.find(r"\]", start, start + LONGEST)
+    if closing < 0 or r"\[" in state.src[start + 2 : closing]:
+        return False
+    lines = [_text(state, line)]
+    while state.eMarks[line + len(lines) - 1] < closing and line + len(lines) < last:
+        lines.append(_text(state, line + len(lines)))
+    source = "\n".join(lines).strip()
+    if not all(map(str.strip, lines)) or not source.endswith(r"\]") or not source[2:-2].strip():
+        return False
+    if not silent:
+        token = state.push("bracket_block", "math", 0)
+        token.block = True
+        token.content = source[2:-2]
+        token.map = [line, line + len(lines)]
+        state.line = line + len(lines)
+    return True
+
+
+def _text(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]

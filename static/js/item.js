@@ -1,0 +1,4 @@
+// The page of one item: its texts, as on the label screen.
+import { draw } from "./reading.js";
+
+draw(document.body);

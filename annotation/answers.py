@@ -84,6 +84,16 @@ def agrees(said: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     return all(_plain(said.get(name)) == _plain(value) for name, value in values.items())
 
 
+def in_words(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Answers as the titles of their fields and what was chosen, in the order of the fields.
+
+    Fields that the task type no longer has keep their names.
+    """
+    asked = {field.name: field for field in task.fields}
+    known = [(asked[name].title, asked[name].shown(said[name])) for name in asked if name in said]
+    return known + [(name, str(said[name])) for name in said if name not in asked]
+
+
 def _cleaned(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
     """The answers that are given, to fields that would be asked then."""
     if unknown := sorted(set(answers) - {field.name for field in task.fields}):

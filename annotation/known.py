@@ -7,6 +7,7 @@ closed under somebody's hands; its labels stay, and releasing the item makes the
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -27,6 +28,7 @@ from annotation.models import (
 )
 
 TEST = "test"
+_TELLING = re.compile(r"probe|practi[cs]e|check|known|trap|control", re.IGNORECASE)
 
 
 class Refused(ValueError):
@@ -111,8 +113,23 @@ def resolution(
 
 
 def items(project: Project, purpose: str) -> list[Item]:
-    """The items of a purpose whose current texts have a known answer, each with `.known`."""
+    """The items of a purpose whose current texts have a known answer, by key."""
     return list(Item.objects.in_project(project).with_known_answer(purpose))
+
+
+def unknown(project: Project) -> list[Item]:
+    """Items of practice and probes whose current texts have no known answer, so nobody gets them.
+
+    Their texts were corrected since it was said.
+    """
+    found = {item.pk for purpose in PURPOSES for item in items(project, purpose)}
+    meant = Item.objects.in_project(project).for_purposes(PURPOSES)
+    return [item for item in meant if item.pk not in found]
+
+
+def gives_away(item: Item) -> bool:
+    """Whether the key, which every annotator reads, says that the item is a check."""
+    return bool(_TELLING.search(item.key))
 
 
 def answer_at(label: Label) -> Resolution | None:

@@ -15,7 +15,17 @@ from django.utils import timezone
 
 from annotation import answers, known, tasktypes, writing
 from annotation.answers import PRACTICE
-from annotation.models import Event, Item, Label, Mark, Membership, PracticeRound, Slot, Stage
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    PracticeRound,
+    Revision,
+    Slot,
+    Stage,
+)
 
 
 class Refused(ValueError):
@@ -24,14 +34,19 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a member learns from an answer: whether it was right, what is, and why."""
+    """What a member learns from an answer: whether it was right, what is, and why.
+
+    `round` is the round that it counts in, as it stands with this answer.
+    """
 
     item: Item
+    revision: Revision
     right: bool
     answers: dict[str, Any]
     known: dict[str, Any]
     explanation: str
     answered_at: datetime
+    round: PracticeRound | None
 
 
 @dataclass(frozen=True)
@@ -72,17 +87,8 @@ def lesson(label: Label) -> Lesson | None:
     """What the member learns from a label of practice; None for any other label."""
     if label.stage != Stage.PRACTICE:
         return None
-    resolution = known.answer_at(label)
-    if resolution is None:
-        return None
-    return Lesson(
-        item=label.item,
-        right=answers.agrees(label.answers, resolution.values),
-        answers=label.answers,
-        known=resolution.values,
-        explanation=resolution.comment,
-        answered_at=label.created_at,
-    )
+    before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
+    return _learnt(label, before.last())
 
 
 def can_undo(label: Label) -> bool:
@@ -118,6 +124,10 @@ def rounds(member: Membership) -> list[Round]:
     """All rounds of the member, the last one first, with their lessons."""
     found = member.practice_rounds.select_related("feedback_by").order_by("-number")
     return [Round(row, tuple(_lessons(row))) for row in found]
+
+
+def round_of(member: Membership, number: int) -> PracticeRound | None:
+    return member.practice_rounds.filter(number=number).first()
 
 
 def people(members: Iterable[Membership]) -> list[tuple[Membership, list[Round]]]:
@@ -210,7 +220,7 @@ def _next_item(member: Membership, running: PracticeRound) -> Item | None:
 def _labels(member: Membership) -> list[Label]:
     """The member's answers of practice, oldest first."""
     found = Label.objects.of_member(member.pk).at_stage(Stage.PRACTICE)
-    return list(found.select_related("item", "member").order_by("created_at", "pk"))
+    return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
 
 
 def _lessons(row: PracticeRound) -> list[Lesson]:
@@ -219,9 +229,25 @@ def _lessons(row: PracticeRound) -> list[Lesson]:
     first: dict[int, Lesson] = {}
     for label in _labels(row.member):
         within = row.started_at <= label.created_at and (not until or label.created_at <= until)
-        if within and label.item_id not in first and (found := lesson(label)):
+        if within and label.item_id not in first and (found := _learnt(label, row)):
             first[label.item_id] = found
     return list(first.values())
+
+
+def _learnt(label: Label, row: PracticeRound | None) -> Lesson | None:
+    resolution = known.answer_at(label)
+    if resolution is None:
+        return None
+    return Lesson(
+        item=label.item,
+        revision=label.revision,
+        right=answers.agrees(label.answers, resolution.values),
+        answers=label.answers,
+        known=resolution.values,
+        explanation=resolution.comment,
+        answered_at=label.created_at,
+        round=row,
+    )
 
 
 def _finish(member: Membership, row: PracticeRound, now: datetime) -> None:

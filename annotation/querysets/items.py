@@ -31,6 +31,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
         """Without the items that repeat another one word for word."""
         return self.filter(duplicate_of__isnull=True)
 
+    def of_tests(self) -> ItemQuerySet:
+        """Without those that people practise on or are checked with."""
+        return self.filter(purpose="test")
+
     def resolved_as(self, value: str) -> ItemQuerySet:
         return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
 
@@ -102,6 +106,9 @@ class ItemQuerySet(models.QuerySet["Item"]):
             revision__number=OuterRef("revision_number"),
         )
         return self.filter(Exists(known), purpose=purpose).order_by("key")
+
+    def for_purposes(self, purposes: Iterable[str]) -> ItemQuerySet:
+        return self.filter(purpose__in=list(purposes)).order_by("key")
 
     def untouched_by(self, member_id: int) -> ItemQuerySet:
         """Items that the member has neither labelled nor skipped nor holds, at any stage."""

@@ -1,0 +1,161 @@
+"""Guidelines: read and acknowledged by members, written and published by leads."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation import access
+from annotation import guidelines as versions
+from annotation.models import GuidelinesVersion, Membership
+
+# So many kinds of item have a box of their own; more would bury the page.
+MOST_KINDS = 40
+PREFIX = "variant."
+
+
+class EditForm(forms.Form):
+    """A version to be."""
+
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        max_length=versions.LONGEST,
+        widget=forms.Textarea({"rows": 16}),
+        label="For every item",
+        help_text="Markdown.",
+    )
+    note = forms.CharField(
+        required=False,
+        max_length=500,
+        label="What changed",
+        help_text="A sentence that everybody reads who labels here.",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def read(request: HttpRequest, slug: str) -> HttpResponse:
+    """The guidelines, by default the current ones; a POST keeps that the member has read them."""
+    member = access.member_for(request, slug, right="enter")
+    if request.method == "POST":
+        number = request.POST.get("number", "")
+        if member.pk and number.isdecimal():
+            versions.acknowledge(member, int(number[:6]))
+        return redirect("guidelines", slug=slug)
+    history = list(member.project.guidelines.select_related("author").order_by("-number"))
+    shown, before = _pair(history, request.GET.get("version", ""))
+    context = {
+        "project": member.project,
+        "member": member,
+        "history": history,
+        "shown": shown,
+        "before": before,
+        "changes": versions.changes(before, shown) if shown and before else [],
+        "unseen": versions.unseen(member),
+    }
+    return render(request, "annotation/guidelines/read.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Write the next version; with `preview` a POST shows it and publishes nothing."""
+    lead = access.member_for(request, slug, right="manage")
+    current = versions.current(lead.project)
+    if request.method != "POST":
+        form = EditForm(initial={"text": current.text if current else ""})
+        return _editor(request, lead, form, current.variants if current else {})
+    form = EditForm(request.POST)
+    variants = _variants(request)
+    if "preview" in request.POST:
+        return _editor(request, lead, form, variants, preview=True)
+    if not (form.is_valid() and _is_of_now(request, form, current)):
+        return _editor(request, lead, form, variants, status=422)
+    try:
+        version = versions.publish(
+            lead.project,
+            form.cleaned_data["text"],
+            variants,
+            form.cleaned_data["note"],
+            access.seated(lead),
+        )
+    except versions.Refused as problem:
+        form.add_error(None, str(problem))
+        return _editor(request, lead, form, variants, status=422)
+    said = f"Version {version.number} is published and announced to all who label."
+    if current and version.number == current.number:
+        said = "Nothing changed, so there is no new version."
+    messages.success(request, said)
+    return redirect("guidelines", slug=slug)
+
+
+def _is_of_now(request: HttpRequest, form: EditForm, current: GuidelinesVersion | None) -> bool:
+    """Whether nobody published since the page was loaded; if somebody did, the form says so.
+
+    Sent once more, the text goes on top of the other one: by then the lead knows.
+    """
+    if request.POST.get("base") == _number(current):
+        return True
+    form.add_error(
+        None,
+        f"Version {_number(current)} was published while you wrote. Look at what changed in it, "
+        "take over what you want to keep, and publish again.",
+    )
+    return False
+
+
+def _number(version: GuidelinesVersion | None) -> str:
+    return str(version.number if version else 0)
+
+
+def _editor(
+    request: HttpRequest,
+    lead: Membership,
+    form: EditForm,
+    variants: dict[str, str],
+    *,
+    preview: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    kinds = list(dict.fromkeys([*sorted(variants), *versions.kinds(lead.project)]))
+    context: dict[str, Any] = {
+        "project": lead.project,
+        "member": lead,
+        "form": form,
+        "base": _number(versions.current(lead.project)),
+        "variants": [(kind, variants.get(kind, "")) for kind in kinds[:MOST_KINDS]],
+        "more": kinds[MOST_KINDS:],
+        "preview": preview,
+        "text": form["text"].value() or "",
+        "written": [(kind, text) for kind, text in variants.items() if text.strip()],
+    }
+    template = "annotation/guidelines/edit.html"
+    if preview and getattr(request, "htmx", False):
+        template += "#preview"
+    return render(request, template, context, status=status)
+
+
+def _variants(request: HttpRequest) -> dict[str, str]:
+    """The texts by kind that the form sends."""
+    names = [name for name in request.POST if name.startswith(PREFIX)]
+    return {name.removeprefix(PREFIX): request.POST[name] for name in names}
+
+
+def _pair(
+    history: list[GuidelinesVersion], number: str
+) -> tuple[GuidelinesVersion | None, GuidelinesVersion | None]:
+    """The version to show, and the one before it."""
+    if not history and not number:
+        return None, None
+    for place, version in enumerate(history):
+        if number in ("", str(version.number)):
+            return version, next(iter(history[place + 1 :]), None)
+    raise Http404

@@ -1,0 +1,131 @@
+"""Practice: a member's own rounds, and everybody's for the leads."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation import access, answers, diffs, known, practising, tasktypes
+from annotation.answers import PRACTICE
+from annotation.models import Membership, PracticeRound
+
+
+class ActionForm(forms.Form):
+    """What a lead does about a member's practice."""
+
+    action = forms.ChoiceField(choices=[(a, a) for a in ("feedback", "waive", "again")])
+    member = forms.CharField(max_length=80, strip=False)
+    round = forms.IntegerField(required=False, min_value=1, max_value=32_767)
+    feedback = forms.CharField(required=False, max_length=10_000, strip=False)
+
+
+@require_safe
+@never_cache
+@login_required
+def practice(request: HttpRequest, slug: str) -> HttpResponse:
+    """The member's rounds: what was right, what was not and why, what a lead says of them."""
+    member = access.member_for(request, slug, right="label")
+    context = {
+        "project": member.project,
+        "member": member,
+        "rounds": _shown(member),
+        "due": practising.due(member),
+        "waits": practising.waits(member),
+    }
+    return render(request, "annotation/practice/mine.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def people(request: HttpRequest, slug: str) -> HttpResponse:
+    """Everybody's rounds; a POST gives feedback, waives practice or lets somebody start again."""
+    lead = access.member_for(request, slug, right="manage")
+    if request.method == "POST":
+        return _act(request, lead)
+    return _people(request, lead)
+
+
+def _people(request: HttpRequest, lead: Membership, status: int = 200) -> HttpResponse:
+    members = Membership.objects.in_project(lead.project).who_label()
+    context = {
+        "project": lead.project,
+        "member": lead,
+        "people": [
+            (who, _rows(who, rounds), practising.due(who), practising.waits(who))
+            for who, rounds in practising.people(members)
+        ],
+        "items": len(known.items(lead.project, PRACTICE)),
+    }
+    return render(request, "annotation/practice/people.html", context, status=status)
+
+
+def _act(request: HttpRequest, lead: Membership) -> HttpResponse:
+    form = ActionForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "This cannot be done. Load the page again.")
+        return _people(request, lead, status=422)
+    data = form.cleaned_data
+    member = Membership.objects.in_project(lead.project).named(data["member"])
+    if member is None:
+        raise Http404
+    try:
+        messages.success(request, _done(data, member, access.seated(lead)))
+    except practising.Refused as problem:
+        messages.error(request, str(problem))
+        return _people(request, lead, status=422)
+    return redirect("practice-people", slug=lead.project.slug)
+
+
+def _done(data: dict[str, Any], member: Membership, lead: Membership) -> str:
+    """Do what was asked, and say so."""
+    if data["action"] == "waive":
+        practising.waive(member, lead=lead)
+        return f"{member.alias} gets work without having passed."
+    if data["action"] == "again":
+        begun = practising.start_again(member, lead=lead)
+        return f"{member.alias} practises again: round {begun.number}."
+    row = practising.round_of(member, data["round"] or 0)
+    if row is None:
+        raise Http404
+    practising.give_feedback(row, data["feedback"], lead=lead)
+    return f"{member.alias} can read what you say of round {row.number}."
+
+
+def _shown(member: Membership) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
+    return _rows(member, practising.rounds(member))
+
+
+def _rows(
+    member: Membership, rounds: list[practising.Round]
+) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
+    """Each round with its lessons, answers in the words of the task."""
+    task = tasktypes.of_project(member.project)
+    return [(one.row, [_lesson(task, lesson) for lesson in one.lessons]) for one in rounds]
+
+
+def _lesson(task: tasktypes.TaskType, lesson: practising.Lesson) -> dict[str, Any]:
+    said = {name: lesson.answers.get(name) for name in lesson.known}
+    return {
+        "lesson": lesson,
+        "said": answers.in_words(task, {n: v for n, v in said.items() if v is not None}),
+        "known": answers.in_words(task, lesson.known),
+        "texts": _texts(task, lesson.revision.texts),
+        "difference": diffs.of(lesson.revision) if task.diff else None,
+    }
+
+
+def _texts(task: tasktypes.TaskType, texts: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """The texts that the difference does not show, with their titles."""
+    shown = [
+        text for text in task.texts if texts.get(text.name) and text.name not in (task.diff or ())
+    ]
+    return [(text.title, _each(texts[text.name])) for text in shown]
+
+
+def _each(text: str | list[str]) -> list[str]:
+    return text if isinstance(text, list) else [text]

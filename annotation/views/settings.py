@@ -1,0 +1,253 @@
+"""The settings of a project: every switch with what it does, and to which items from now on."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+from kombu.exceptions import OperationalError
+
+from annotation import access, settings, tasks, tasktypes
+from annotation.models import Membership, Project, TextFormat
+from annotation.rules import TITLES
+
+MOST_LABELS = 100
+SHOWN = 20
+RULE = "rule."
+
+
+def _whole(label: str, help_text: str, least: int = 0, most: int = MOST_LABELS) -> Any:
+    return forms.IntegerField(min_value=least, max_value=most, label=label, help_text=help_text)
+
+
+def _switch(label: str, help_text: str) -> Any:
+    return forms.BooleanField(required=False, label=label, help_text=help_text)
+
+
+class SettingsForm(forms.Form):
+    """Each sentence says what the switch does, and what it changes from now on."""
+
+    name = forms.CharField(max_length=200, label="Name")
+    description = forms.CharField(
+        required=False, widget=forms.Textarea({"rows": 2}), label="What it is about"
+    )
+    overlap = _whole(
+        "Labels for each item",
+        "So many people label each item. Holds at once: items get more places, or lose those that "
+        "nobody has begun; labels stay.",
+        least=1,
+    )
+    share_percent = _whole(
+        "Random share with more labels (per cent)",
+        "So many of a hundred items are drawn to get more labels, to measure agreement. Holds at "
+        "once, like the number above.",
+        most=100,
+    )
+    share_overlap = _whole(
+        "Labels for an item of that share", "Means nothing while the share is 0.", least=1
+    )
+    disputed_overlap = _whole(
+        "Labels where people disagree",
+        "An item whose labels decide nothing gets so many in all; then an adjudicator decides. "
+        "0: an adjudicator decides at once. Holds for items that people disagree on from now on.",
+    )
+    hold_minutes = _whole(
+        "Minutes that an item is held",
+        "Who takes an item and does nothing keeps it so long. Holds for items taken from now on.",
+        least=1,
+        most=10_080,
+    )
+    verify = _switch(
+        "A second person verifies",
+        "Somebody else sees what labels say and confirms or contests it before it holds. For items "
+        "that are labelled from now on; what is resolved stays so.",
+    )
+    blind_first = _switch(
+        "Blind first",
+        "An item is first shown without what was changed: is there an error, where, how bad? For "
+        "items that are opened from now on.",
+    )
+    claim_check = _switch(
+        "Claim check",
+        "Asks of each changed piece whether the claim explains it. For labels from now on; those "
+        "before have none.",
+    )
+    expected_effect = _switch(
+        "Expected effect",
+        "Asks how much a good evaluator should take off. For labels from now on; those before have "
+        "none.",
+    )
+    practice_items = _whole(
+        "Items of a practice round",
+        "Annotators get work only once they have passed a round; also those who are at work "
+        "already, unless you let them off. 0: nobody has to practise. Rounds that have begun keep "
+        "their size.",
+    )
+    practice_pass = _whole(
+        "Right answers that pass", "Means nothing while nobody practises. For rounds from now on."
+    )
+    probe_every = _whole(
+        "One silent check in so many items",
+        "About one in so many items that an annotator takes is one whose answer is known; only "
+        "leads see the results. 0: none. For items taken from now on.",
+        most=10_000,
+    )
+    text_format = forms.ChoiceField(
+        choices=TextFormat.choices,
+        label="Format of the texts",
+        help_text="How texts are shown at first; each person can choose another. For all items.",
+    )
+    guidelines_field = forms.CharField(
+        required=False,
+        max_length=80,
+        label="Item field by which guidelines differ",
+        help_text="Such as task or category; empty if all items have the same guidelines. For all "
+        "items, with the guidelines that are published.",
+    )
+
+    def __init__(self, project: Project, data: Any = None) -> None:
+        initial = {name: getattr(project, name) for name in settings.SWITCHES}
+        super().__init__(data, initial=initial)
+        self.project = project
+        task = tasktypes.of_version(project.task_type)
+        options = {field.option for field in task.fields}
+        for name in {"claim_check", "expected_effect"} - options:
+            del self.fields[name]
+        if task.blind is None:
+            del self.fields["blind_first"]
+        self.resolved = task.resolved
+        for field in task.resolved:
+            self._add_rule(field)
+
+    def _add_rule(self, field: Any) -> None:
+        own = TITLES[field.rule or "majority"]
+        choices = [("", f"as the task type says: {own}"), *settings.rules_for(field).items()]
+        self.fields[f"{RULE}{field.name}"] = forms.ChoiceField(
+            choices=choices,
+            required=False,
+            initial=self.project.rules.get(field.name, ""),
+            label=f"What holds of “{field.title}”",
+            help_text="For items that get a label from now on; what is resolved stays so.",
+        )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.data.get("seen") != _last_change(self.project):
+            # So that no lead undoes another's change unawares; sent once more, these values go on
+            # top.
+            self.add_error(None, "Somebody changed the settings meanwhile; see what, save again.")
+        if not self.errors:
+            for problem in settings.problems(self.project, self.values()):
+                self.add_error(problem.name, problem.text)
+        return cleaned
+
+    def values(self) -> dict[str, Any]:
+        """The settings by name, the rules as one of them."""
+        said = self.cleaned_data
+        rules = {field.name: said.get(f"{RULE}{field.name}") for field in self.resolved}
+        plain = {name: said[name] for name in settings.SWITCHES if name in said}
+        return plain | {"rules": {name: rule for name, rule in rules.items() if rule}}
+
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields under headings, in the order of the page."""
+        rules = tuple(f"{RULE}{field.name}" for field in self.resolved)
+        headed = [
+            ("The project", ("name", "description")),
+            ("Labels", ("overlap", "share_percent", "share_overlap", "disputed_overlap",
+                        "hold_minutes")),
+            ("What holds of an item", (*rules, "verify")),
+            ("What is asked", ("blind_first", "claim_check", "expected_effect")),
+            ("Practice and checks", ("practice_items", "practice_pass", "probe_every")),
+            ("Reading", ("text_format", "guidelines_field")),
+        ]  # fmt: skip
+        shown = [(title, [self[n] for n in names if n in self.fields]) for title, names in headed]
+        return [(title, bound) for title, bound in shown if bound]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the settings; a POST changes them, or with `in-line` finishes what a change began."""
+    lead = access.member_for(request, slug, right="manage")
+    if request.method != "POST":
+        return _page(request, lead, SettingsForm(lead.project))
+    if "in-line" in request.POST:
+        return _go_on(request, lead)
+    form = SettingsForm(lead.project, request.POST)
+    if not form.is_valid():
+        return _page(request, lead, form, status=422)
+    applied = settings.apply(lead.project, access.seated(lead), form.values())
+    if applied.job:
+        _ask_a_worker(applied.job.pk)
+    messages.success(request, _said(applied))
+    return redirect("settings", slug=slug)
+
+
+def _page(
+    request: HttpRequest, lead: Membership, form: SettingsForm, status: int = 200
+) -> HttpResponse:
+    context = {
+        "project": lead.project,
+        "member": lead,
+        "form": form,
+        "job": settings.unfinished(lead.project),
+        "changes": _changes(lead.project, form),
+        "seen": _last_change(lead.project),
+    }
+    return render(request, "annotation/settings.html", context, status=status)
+
+
+def _last_change(project: Project) -> str:
+    """How many times the settings were changed: what a page was loaded after."""
+    return str(settings.changes(project).count())
+
+
+def _changes(project: Project, form: SettingsForm) -> list[tuple[Any, list[Any]]]:
+    """The last changes, each with what was changed from what to what."""
+    titles = {name: field.label for name, field in form.fields.items()} | {"rules": "Rules"}
+    return [
+        (
+            event,
+            [
+                (titles.get(name, name), _plain(event.data["old"].get(name)), _plain(value))
+                for name, value in event.data["new"].items()
+            ],
+        )
+        for event in settings.changes(project)[:SHOWN]
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """A value in words; rules by their field."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {TITLES.get(rule, rule)}" for name, rule in value.items())
+    return value
+
+
+def _go_on(request: HttpRequest, lead: Membership) -> HttpResponse:
+    job = settings.unfinished(lead.project)
+    if job:
+        _ask_a_worker(job.pk)
+        messages.success(request, "A worker was asked again to bring the places in line.")
+    return redirect("settings", slug=lead.project.slug)
+
+
+def _ask_a_worker(job_id: int) -> None:
+    """Have the job done. Without a broker it stays on record, and the page offers to ask again."""
+    try:
+        tasks.bring_in_line.delay(job_id)
+    except OperationalError:
+        return
+
+
+def _said(applied: settings.Applied) -> str:
+    if not applied.changed:
+        return "Nothing was changed."
+    count = len(applied.changed)
+    said = f"{count} setting{'s' if count > 1 else ''} changed."
+    return f"{said} A worker brings the places of all items in line." if applied.job else said

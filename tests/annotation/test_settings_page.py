@@ -1,0 +1,160 @@
+"""The settings of a project: what leads change, what it does, what is on record."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import importing, known, settings
+from annotation.models import Event, Job, Label, Membership, Project, Slot
+from annotation.views.settings import SettingsForm
+from tests.builders import make_item, make_known, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(), role="lead")
+
+
+def sent(lead: Membership, **values: Any) -> dict[str, Any]:
+    """All that the page would send, with some values changed; names with a dot as they are."""
+    form = SettingsForm(lead.project)
+    shown = {name: form[name].value() for name in form.fields}
+    shown |= {name.replace("__", "."): value for name, value in values.items()}
+    kept = {
+        name: value for name, value in shown.items() if value is not None and value is not False
+    }
+    return kept | {"seen": str(settings.changes(lead.project).count())}
+
+
+def post(lead: Membership, data: dict[str, Any]) -> tuple[int, str]:
+    client = Client()
+    client.force_login(lead.account)  # type: ignore[arg-type]
+    answer = client.post(reverse("settings", args=[lead.project.slug]), data)
+    lead.project.refresh_from_db()
+    return answer.status_code, answer.content.decode()
+
+
+def test_every_switch_of_a_project_is_on_the_page_with_a_sentence(lead: Membership) -> None:
+    form = SettingsForm(lead.project)
+    assert set(settings.SWITCHES) - {"rules"} <= set(form.fields)
+    on_page = [field.name for _, bound in form.groups() for field in bound]
+    assert sorted(on_page) == sorted(form.fields)
+    explained = [name for name, field in form.fields.items() if field.help_text]
+    assert set(form.fields) - set(explained) == {"name", "description"}
+
+
+def test_nothing_changes_when_the_page_is_sent_as_it_is(lead: Membership) -> None:
+    assert post(lead, sent(lead))[0] == 302
+    assert not Event.objects.filter(kind="settings").exists()
+
+
+def test_a_change_is_stored_and_on_record_with_old_and_new(lead: Membership) -> None:
+    assert post(lead, sent(lead, verify="on", hold_minutes=5, rule__choice="unanimous"))[0] == 302
+    project = lead.project
+    assert (project.verify, project.hold_minutes) == (True, 5)
+    assert project.rules == {"choice": "unanimous"}
+    event = Event.objects.get(kind="settings")
+    assert event.data["old"] == {"verify": False, "hold_minutes": 30, "rules": {}}
+    assert event.data["new"]["hold_minutes"] == 5
+    assert event.member == lead
+
+
+def test_more_overlap_gives_items_places_and_less_takes_no_label_away(lead: Membership) -> None:
+    make_item(lead.project)
+    say(lead, take(lead))
+    post(lead, sent(lead, overlap=3))
+    assert Slot.objects.exclude(state="closed").count() == 3
+    assert Job.objects.get(kind="places").state == "finished"
+    post(lead, sent(lead, overlap=1))
+    assert Slot.objects.exclude(state="closed").count() == 1
+    assert Label.objects.counted().count() == 1
+
+
+def test_items_with_known_answers_get_no_place_by_more_overlap(lead: Membership) -> None:
+    item = make_item(lead.project)
+    known.set_answer(lead.project, item, "probe", {"choice": "valid"}, "", lead)
+    make_known(lead.project, purpose="probe")
+    post(lead, sent(lead, overlap=3))
+    assert not Slot.objects.exclude(state="closed").exists()
+
+
+def test_a_large_project_is_brought_in_line_by_a_worker(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "AT_ONCE", 0)
+    make_item(lead.project)
+    applied = settings.apply(lead.project, lead, {"overlap": 2})
+    assert applied.job
+    assert settings.unfinished(lead.project) == applied.job
+    assert Slot.objects.count() == 1
+    settings.bring_in_line(applied.job)
+    assert Slot.objects.count() == 2
+    assert settings.unfinished(lead.project) is None
+
+
+@pytest.mark.parametrize(
+    "values, name",
+    [
+        ({"overlap": 0}, "overlap"),
+        ({"share_percent": 101}, "share_percent"),
+        ({"share_percent": 10, "share_overlap": 1}, "share_overlap"),
+        ({"overlap": 2, "disputed_overlap": 2}, "disputed_overlap"),
+        ({"practice_items": 1, "practice_pass": 2}, "practice_pass"),
+        ({"practice_items": 5}, "practice_items"),
+        ({"probe_every": 20}, "probe_every"),
+        ({"rule__choice": "median"}, "rule.choice"),
+        ({"text_format": "pdf"}, "text_format"),
+        ({"name": " "}, "name"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_name_and_nothing_changes(
+    lead: Membership, values: dict[str, Any], name: str
+) -> None:
+    make_known(lead.project)
+    status, page = post(lead, sent(lead, **values))
+    assert status == 422
+    assert f'id="id_{name}_error"' in page
+    assert not Event.objects.filter(kind="settings").exists()
+
+
+def test_practice_and_checks_are_switched_on_once_there_are_items(lead: Membership) -> None:
+    make_known(lead.project)
+    make_known(lead.project, purpose="probe")
+    status, _ = post(lead, sent(lead, practice_items=1, practice_pass=1, probe_every=20))
+    assert status == 302
+    assert (lead.project.practice_items, lead.project.probe_every) == (1, 20)
+
+
+def test_no_lead_undoes_anothers_change_unawares(lead: Membership) -> None:
+    stale = sent(lead, name="Mine")
+    post(lead, sent(lead, hold_minutes=5))
+    status, page = post(lead, stale)
+    assert status == 422
+    assert "meanwhile" in page
+    assert lead.project.hold_minutes == 5
+    assert 'value="Mine"' in page
+    post(lead, stale | {"seen": "1"})
+    assert (lead.project.name, lead.project.hold_minutes) == ("Mine", 30)
+
+
+def test_only_what_a_task_type_knows_is_offered() -> None:
+    project: Project = importing.create_project("rated", task_type="rating")
+    form = SettingsForm(project)
+    assert "claim_check" not in form.fields
+    assert "blind_first" not in form.fields
+    rules = [value for value, _ in form.fields["rule.naturalness"].choices]  # type: ignore[attr-defined]
+    assert {"median", "three", "majority"} <= set(rules)
+
+
+def test_the_page_shows_what_was_changed_by_whom(lead: Membership) -> None:
+    post(lead, sent(lead, hold_minutes=5, rule__choice="unanimous"))
+    client = Client()
+    client.force_login(lead.account)  # type: ignore[arg-type]
+    page = client.get(reverse("settings", args=[lead.project.slug])).content.decode()
+    assert "<del>30</del> <b>5</b>" in page
+    assert "choice: only what all say alike" in page
+    assert lead.alias in page

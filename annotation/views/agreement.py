@@ -54,7 +54,7 @@ class Filter(forms.Form):
         found = [row["category"] for row in Item.objects.in_project(project).by_category()]
         used = sorted((names.get(slug, slug), slug) for slug in found if slug)
         asked = [(question.name, question.title) for question in questions]
-        self.fields["field"] = forms.ChoiceField(label="Question", required=False, choices=asked)
+        self.fields["field"] = forms.ChoiceField(label="Field", required=False, choices=asked)
         if used:
             every = [("", "Any"), *((slug, name) for name, slug in used)]
             self.fields["category"] = forms.ChoiceField(
@@ -102,7 +102,7 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
         "filters": filters,
         "question": question,
         "found": found,
-        "everybody": [(MEASURES[row.measure].title, row) for row in found.of(*MEASURES, people=0)],
+        "everybody": _everybody(found),
         "pair_heads": [MEASURES[name].title for name in _of_pairs(found)],
         "pairs": _pairs(found),
         "persons": _persons(found),
@@ -116,6 +116,17 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
             b=matrix.b,
         ),
     }
+
+
+def _everybody(found: Agreement) -> list[tuple[bool, list[tuple[str, Row]]]]:
+    """The measures over everybody with their titles, those without order first."""
+    rows = found.of(*MEASURES, people=0)
+    titled = [(MEASURES[row.measure], row) for row in rows]
+    groups = [
+        (by_order, [(one.title, row) for one, row in titled if one.by_order == by_order])
+        for by_order in (False, True)
+    ]
+    return [group for group in groups if group[1]]
 
 
 def _of_pairs(found: Agreement) -> list[str]:
@@ -147,13 +158,14 @@ def _persons(found: Agreement) -> list[Line]:
 
 
 def _matrix(found: Agreement, a: str, b: str) -> Matrix | None:
-    """Of the two people asked for; else of the two who share most items; None if none do."""
+    """Of the two people asked for; else of two who share most items; None if none do."""
     people = {person for person, _ in found.people}
     if not {a, b} <= people or a == b:
-        shared = sorted(found.of("percent", people=2), key=lambda row: -row.n_items)
-        if not shared:
+        rows = sorted(found.of("percent", people=2), key=lambda row: -row.n_items)
+        pairs = [row.people for row in rows if a in row.people] or [row.people for row in rows]
+        if not pairs:
             return None
-        a, b = shared[0].people
+        a, b = sorted(pairs[0], key=lambda person: person != a)
     counts = found.matrix(a, b)
     heads = tuple(found.question.title_of(name) for name in found.names)
     lines = tuple((heads[i], _line(row, i), sum(row)) for i, row in enumerate(counts))

@@ -11,8 +11,6 @@ from annotation.fields import Field, Option
 
 register = template.Library()
 
-SHORT = 60
-
 
 @dataclass(frozen=True)
 class DrawnOption:
@@ -20,16 +18,6 @@ class DrawnOption:
 
     option: Option
     chosen: bool
-
-
-@dataclass(frozen=True)
-class DrawnPiece:
-    """A changed piece of the texts, and what was said of it."""
-
-    number: int
-    removed: str
-    added: str
-    said: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,6 @@ class Drawn:
     value: str = ""
     only_if: str = ""
     sends: bool = False
-    pieces: tuple[DrawnPiece, ...] = ()
 
     @property
     def template(self) -> str:
@@ -78,13 +65,20 @@ def label_fields(
             value=_value(field, answers.get(field.name), texts or {}),
             only_if=_only_if(field, asked),
             sends=quick and number == 0,
-            pieces=tuple(_pieces(field, answers.get(field.name), difference)),
         )
         for number, field in enumerate(asked)
     ]
     points = [field for field in asked if field.kind == "points"]
     most = sum(max(option.value for option in field.options) for field in points)  # type: ignore[misc]
-    return {"drawn": drawn, "question": question, "quick": quick, "points": points, "most": most}
+    return {
+        "drawn": drawn,
+        "question": question,
+        "quick": quick,
+        "points": points,
+        "most": most,
+        "answers": answers,
+        "difference": difference,
+    }
 
 
 def _options(field: Field, answer: Any) -> Iterator[DrawnOption]:
@@ -115,19 +109,3 @@ def _only_if(field: Field, asked: tuple[Field, ...]) -> str:
     options = above.options if above else ()
     titles = [option.title for option in options if str(option.value) in field.when.values]
     return " or ".join(f"“{title}”" for title in titles)
-
-
-def _pieces(field: Field, answer: Any, difference: Difference | None) -> Iterator[DrawnPiece]:
-    if field.kind != "claim_check" or not difference:
-        return
-    said = answer if isinstance(answer, Mapping) else {}
-    for segment in difference.segments:
-        if segment.kind != "equal":
-            removed = "".join(part.text for part in segment.gold)
-            added = "".join(part.text for part in segment.perturbed)
-            answered = str(said.get(str(segment.number), ""))
-            yield DrawnPiece(segment.number, _short(removed), _short(added), answered)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"

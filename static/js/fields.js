@@ -30,9 +30,9 @@ const WRITTEN = new Set(["text", "edit"]);
 const picks = new WeakMap(); // of a quick form: the button that was picked
 let roaming = false; // arrows inside a group of radios pick, but do not move on
 
-const all = (form) => [...form.querySelectorAll("fieldset[data-field]")];
+const all = (form) => [...form.querySelectorAll("[data-field]")];
 const shown = (form) => all(form).filter((field) => !field.hidden);
-const named = (form, name) => form.querySelector(`fieldset[data-field="${CSS.escape(name)}"]`);
+const named = (form, name) => form.querySelector(`[data-field="${CSS.escape(name)}"]`);
 const sends = (field) => Boolean(field.querySelector("button.choice"));
 const title = (field) => field.dataset.title;
 
@@ -80,7 +80,7 @@ function total(form) {
   output.textContent = given.length === 0 ? "–" : left ? `${sum} so far` : String(sum);
 }
 
-const active = (form) => form.querySelector("fieldset[data-active]");
+const active = (form) => form.querySelector("[data-field][data-active]");
 
 function activate(form, field) {
   if (!field || field === active(form)) return;
@@ -165,7 +165,7 @@ function moveOn(form, field) {
 
 function chosenTitle(form, field) {
   if (sends(field)) return picks.get(form)?.dataset.title ?? "";
-  return [...field.querySelectorAll("input:checked")].map((input) => input.closest("[data-title]").dataset.title).join(", ");
+  return [...field.querySelectorAll("label.choice:has(:checked)")].map((label) => label.dataset.title).join(", ");
 }
 
 export function pick(form, value) {
@@ -200,8 +200,7 @@ export function cancel(form) {
 export function press(form, key) {
   const field = active(form);
   if (!field || field.hidden) return false;
-  const scope = field.dataset.kind === "claim_check" ? pieceOf(form, field) : field;
-  const target = scope?.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const target = field.dataset.kind === "claim_check" ? ofPiece(field, key) : field.querySelector(`[data-key="${CSS.escape(key)}"]`);
   if (!target) return false;
   const input = target.control;
   if (!input) target.click();
@@ -219,14 +218,18 @@ function again(form, field, input) {
   say(form, `${title(field)}: no answer.`);
 }
 
-function pieceOf(form, field) {
-  const pieces = [...field.querySelectorAll("[data-piece]")];
-  const focused = pieces.find((piece) => piece.contains(document.activeElement));
-  return focused ?? pieces.find((piece) => !piece.querySelector(":checked")) ?? pieces[0];
+// The changed pieces are a list; the keys 1 and 2 answer the one with the focus, or the first open.
+const pieces = (field) => [...field.querySelectorAll("li:has(input)")];
+const openPiece = (field) => pieces(field).find((piece) => !piece.querySelector(":checked"));
+
+function ofPiece(field, key) {
+  const focused = pieces(field).find((piece) => piece.contains(document.activeElement));
+  const inputs = (focused ?? openPiece(field) ?? pieces(field)[0])?.querySelectorAll("input");
+  return inputs?.[Number(key) - 1]?.closest("label");
 }
 
 function changed(form, input) {
-  const field = input.closest("fieldset[data-field]");
+  const field = input.closest("[data-field]");
   if (!field) return;
   activate(form, field);
   refresh(form);
@@ -237,11 +240,10 @@ function changed(form, input) {
 }
 
 function nextPiece(form, field, input) {
-  const piece = input.closest("[data-piece]");
-  const said = input.closest("[data-title]").dataset.title;
-  const next = [...field.querySelectorAll("[data-piece]")].find((other) => !other.querySelector(":checked"));
-  (next ?? piece).querySelector("input").focus();
-  say(form, next ? `${said}. ${next.getAttribute("aria-label")}` : `${said}. Every change is answered.`);
+  const said = input.value === "explained" ? "Explained by the claim" : "Collateral";
+  const next = openPiece(field);
+  next?.querySelector("input").focus();
+  say(form, next ? `${said}. ${next.getAttribute("aria-label")}.` : `${said}. Every change is answered.`);
 }
 
 // A text box keeps its arrows until there is nothing more to go through in it.
@@ -255,7 +257,7 @@ function onKey(form, event) {
   const inText = input.matches("textarea");
   if (event.isComposing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  const inField = input.closest("fieldset[data-field]");
+  const inField = input.closest("[data-field]");
   if (step && inField && (!inText || leavesText(input, step)) && move(form, step)) event.preventDefault();
   if (event.key === "Escape" && inField && cancel(form)) event.preventDefault();
   // Enter on a radio would press the first button of the form, whatever is chosen.
@@ -295,7 +297,7 @@ export function bind(form) {
   form.addEventListener("keydown", (event) => onKey(form, event));
   form.addEventListener("keyup", () => (roaming = false));
   form.addEventListener("change", (event) => changed(form, event.target));
-  form.addEventListener("focusin", (event) => activate(form, event.target.closest("fieldset[data-field]")));
+  form.addEventListener("focusin", (event) => activate(form, event.target.closest("[data-field]")));
   restore(form);
   refresh(form);
   activate(form, missing(form) ?? shown(form)[0]);

@@ -1,0 +1,201 @@
+"""A project's own task type: read from TOML, checked, stored as a version, compared."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from annotation import fitting, importing, tasktypes, tomltext, writing
+from annotation.declaring import Place, words
+from annotation.models import Event, Item, Label, Membership, Project, TaskTypeVersion
+from annotation.tasktypes import TaskType
+
+LONGEST = 200_000
+_SLUG_LENGTH = 80
+_SLUG_LINE = re.compile(r"(?m)^[ \t]*slug[ \t]*=.*$")
+_HEADER = re.compile(r"(?m)^[ \t]*\[")
+_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong in a text and what to do; `line` counts from 1, None if it is no one line."""
+
+    line: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A text as a task type, or what keeps it from being one."""
+
+    source: str
+    definition: dict[str, Any]
+    task: TaskType | None
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """An answer that the new version would no longer take, and how many labels gave it."""
+
+    field: str
+    answer: str
+    labels: int
+
+
+class Stale(ValueError):
+    """Somebody saved another version since the page was made; nothing was stored."""
+
+
+def slug_of(project: Project) -> str:
+    """The name of the project's own versions: the file that it began from, then the project's."""
+    base = project.task_type.slug.split("--")[0]
+    slug = f"{base}--{project.slug}"
+    if len(slug) <= _SLUG_LENGTH:
+        return slug
+    digest = hashlib.sha256(project.slug.encode()).hexdigest()[:8]
+    return f"{slug[: _SLUG_LENGTH - 9]}-{digest}"
+
+
+def source_of(version: TaskTypeVersion) -> str:
+    """The TOML of a version; written out for those stored before their text was kept."""
+    return version.source or tomltext.written(version.definition)
+
+
+def versions(project: Project) -> QuerySet[TaskTypeVersion]:
+    """The versions that the project has, had or began from, the newest first."""
+    base = project.task_type.slug.split("--")[0]
+    own = Q(slug__in=[slug_of(project), base]) | Q(pk=project.task_type_id)
+    return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
+
+
+def read(project: Project, source: str) -> Adapted:
+    """What a text says, for this project: its slug is the project's own, whatever stands there."""
+    source = source.replace("\r\n", "\n")
+    if len(source) > LONGEST:
+        return Adapted(source, {}, None, (Problem(None, f"Shorten it to {LONGEST:,} characters."),))
+    named = _named(source, slug_of(project))
+    try:
+        definition = tomllib.loads(named)
+        task = tasktypes.from_definition(definition)
+    except tomllib.TOMLDecodeError as error:
+        return Adapted(named, {}, None, (_unreadable(error, named),))
+    except tasktypes.TaskTypeError as error:
+        # The message begins with the name of the task type, which the page shows already.
+        problem = _placed(named, error.place, str(error).split(": ", 1)[1])
+        return Adapted(named, definition, None, (problem,))
+    found = [
+        _placed(named, problem.place, f"{words(problem.place)}: {problem.text}")
+        for problem in [*fitting.problems(task), *_of_items(project, task)]
+    ]
+    return Adapted(named, definition, None if found else task, tuple(found))
+
+
+def lost(project: Project, task: TaskType) -> list[Lost]:
+    """The answers that labels in force gave and that this task would no longer take."""
+    old = tasktypes.of_version(project.task_type)
+    gone = _answers(old) - _answers(task)
+    if not gone:
+        return []
+    counts = dict.fromkeys(sorted(gone), 0)
+    for name, said in _given(project, old):
+        if (name, said) in counts:
+            counts[name, said] += 1
+    return [_lost(old, name, said, labels) for (name, said), labels in counts.items() if labels]
+
+
+def save(
+    project: Project, adapted: Adapted, *, member: Membership, shown: int
+) -> TaskTypeVersion | None:
+    """Store the task as a version and point the project to it; None if it is what it has.
+
+    `shown` is the id of the version that the page was made from. Raises `Stale` if the project
+    has another by now. Labels keep the version that they were given under.
+    """
+    if adapted.task is None:
+        raise ValueError("A text with problems cannot be saved.")
+    with writing.transact():
+        held = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        if held.task_type_id != shown:
+            raise Stale("Somebody saved another version since you began.")
+        before = held.task_type
+        if tasktypes.digest({**before.definition, "slug": ""}) == tasktypes.digest(
+            {**adapted.definition, "slug": ""}
+        ):
+            return None
+        version = importing.store_task_type(adapted.definition, adapted.source)
+        held.task_type = version
+        held.save(update_fields=["task_type"])
+        Event.record(
+            "task-type",
+            str(version),
+            project_id=project.pk,
+            member_id=member.pk,
+            before=str(before),
+        )
+    return version
+
+
+def _named(source: str, slug: str) -> str:
+    """The text with the slug that it must have, on its first line if it had none."""
+    line = f'slug = "{slug}"'
+    header = _HEADER.search(source)
+    end = header.start() if header else len(source)
+    head, found = _SLUG_LINE.subn(line, source[:end], count=1)
+    return (head if found else f"{line}\n{head}") + source[end:]
+
+
+def _unreadable(error: tomllib.TOMLDecodeError, source: str) -> Problem:
+    at = _LINE.search(str(error))
+    line = int(at[1]) if at else len(source.splitlines()) or 1
+    what = _LINE.sub("", str(error)).replace("(at end of document)", "").strip()
+    return Problem(line, f"This is not TOML: {what}. Mend the line, or one just above it.")
+
+
+def _placed(source: str, place: Place, text: str) -> Problem:
+    return Problem(tomltext.line_of(source, place), text)
+
+
+def _of_items(project: Project, task: TaskType) -> Iterator[fitting.Problem]:
+    """What would not fit the items that the project has: their texts are there already."""
+    if not Item.objects.in_project(project).exists():
+        return
+    old = tasktypes.of_version(project.task_type)
+    known = {text.name: text for text in old.texts}
+    for number, text in enumerate(task.texts):
+        before = known.get(text.name)
+        if text.required and not (before and before.required):
+            said = f"items here need not have {text.name!r}; write required = false."
+            yield fitting.Problem(("texts", number, "required"), said)
+        elif before and before.many != text.many:
+            said = f"is {before.many} for the items that are here; keep it so.".lower()
+            yield fitting.Problem(("texts", number, "many"), said)
+    if task.categories and not old.categories:
+        yield fitting.Problem(("categories",), "items here have no category; write false.")
+
+
+def _answers(task: TaskType) -> set[tuple[str, str]]:
+    """Field and answer of everything that can be chosen."""
+    every = task.fields + (task.blind.fields if task.blind else ())
+    return {(field.name, str(option.value)) for field in every for option in field.options}
+
+
+def _given(project: Project, task: TaskType) -> Iterator[tuple[str, str]]:
+    """Field and answer of all labels in force, one after the other."""
+    answers = Label.objects.current().in_project(project).values_list("answers", flat=True)
+    for said in answers.iterator(chunk_size=2_000):
+        for name, answer in said.items():
+            field = task.field(name)
+            if field and field.options:
+                yield from ((name, one) for one in field.said(answer))
+
+
+def _lost(task: TaskType, name: str, said: str, labels: int) -> Lost:
+    field = task.field(name)
+    titles = {str(option.value): option.title for option in field.options} if field else {}
+    return Lost(field.title if field else name, titles.get(said, said), labels)

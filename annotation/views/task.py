@@ -1,0 +1,131 @@
+"""What a project asks, as its leads adapt it: the text, a preview, the versions and their diff."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation import access, adapting, diffing, tasktypes
+from annotation.adapting import Adapted
+from annotation.models import Item, Membership, Project, TaskTypeVersion
+
+
+class SourceForm(forms.Form):
+    """The text, the version that the page was made from, and what the lead agreed to."""
+
+    source = forms.CharField(strip=False, required=False)
+    shown = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    confirm = forms.CharField(max_length=64, required=False)
+
+
+class VersionsForm(forms.Form):
+    """Which versions are looked at, by id."""
+
+    use = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    old = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    new = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def task(request: HttpRequest, slug: str) -> HttpResponse:
+    """The task type of the project as text; a POST stores it as a version."""
+    member = access.member_for(request, slug, right="manage")
+    if request.method == "POST":
+        return _save(request, member)
+    return _page(request, member, _begun(request, member.project))
+
+
+@require_POST
+@never_cache
+@login_required
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form as annotators would see it, or what is wrong in the text."""
+    member = access.member_for(request, slug, right="manage")
+    form = _cleaned(SourceForm(request.POST))
+    adapted = adapting.read(member.project, str(form.get("source", "")))
+    context = _previewed(member.project, adapted)
+    return render(request, "annotation/task.html#preview", context)
+
+
+def _begun(request: HttpRequest, project: Project) -> Adapted:
+    """The text of the current version, or of an earlier one that `?use=` names."""
+    wanted = _cleaned(VersionsForm(request.GET)).get("use")
+    version = adapting.versions(project).filter(pk=wanted).first() if wanted else None
+    return adapting.read(project, adapting.source_of(version or project.task_type))
+
+
+def _save(request: HttpRequest, member: Membership) -> HttpResponse:
+    form = _cleaned(SourceForm(request.POST))
+    project = member.project
+    adapted = adapting.read(project, str(form.get("source", "")))
+    if adapted.task is None:
+        return _page(request, member, adapted, status=422)
+    agreed = tasktypes.digest(adapted.definition)
+    lost = adapting.lost(project, adapted.task)
+    if lost and form.get("confirm") != agreed:
+        return _page(request, member, adapted, status=422, lost=lost, agreed=agreed)
+    try:
+        version = adapting.save(
+            project, adapted, member=access.seated(member), shown=form.get("shown") or 0
+        )
+    except adapting.Stale as problem:
+        return _page(request, member, adapted, status=409, stale=str(problem))
+    said = f"Stored as {version}. It is asked from the next item on." if version else ""
+    messages.success(request, said or "This is what the project asks already.")
+    return redirect("task", slug=project.slug)
+
+
+def _page(
+    request: HttpRequest, member: Membership, adapted: Adapted, *, status: int = 200, **said: Any
+) -> HttpResponse:
+    project = member.project
+    context = {
+        "project": project,
+        "member": member,
+        "current": project.task_type,
+        "versions": adapting.versions(project),
+        **_compared(request, project),
+        **_previewed(project, adapted),
+        **said,
+    }
+    return render(request, "annotation/task.html", context, status=status)
+
+
+def _previewed(project: Project, adapted: Adapted) -> dict[str, Any]:
+    """What the preview draws: the fields in force, with an item of the project as an example."""
+    context: dict[str, Any] = {"project": project, "adapted": adapted}
+    if adapted.task is None:
+        return context
+    enabled = {switch for switch in tasktypes.SWITCHES if getattr(project, switch)}
+    task = adapted.task.asked(enabled)
+    item = Item.objects.in_project(project).first()
+    texts = item.revision().texts if item else {}
+    shown = [(text, texts.get(text.name)) for text in task.texts]
+    return context | {"task": task, "item": item, "shown": shown, "texts": texts}
+
+
+def _compared(request: HttpRequest, project: Project) -> dict[str, Any]:
+    """The two versions that the address names, and how their texts differ."""
+    wanted = _cleaned(VersionsForm(request.GET))
+    known = {version.pk: version for version in adapting.versions(project)}
+    old, new = known.get(wanted.get("old") or 0), known.get(wanted.get("new") or 0)
+    if not old or not new:
+        return {}
+    return {"old": old, "new": new, "compared": _difference(old, new)}
+
+
+def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> diffing.Difference:
+    return diffing.compare(adapting.source_of(old), adapting.source_of(new))
+
+
+def _cleaned(form: forms.Form) -> dict[str, Any]:
+    """What the form holds that can be used; addresses are typed by hand, too."""
+    form.is_valid()
+    return form.cleaned_data

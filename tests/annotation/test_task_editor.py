@@ -1,0 +1,224 @@
+"""A lead adapts what their project asks: checks, versions, confirmation, diff."""
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation import adapting, tasktypes
+from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+SOURCE = tasktypes.sources()["perturbation-vetting"]
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project("p"), role="lead")
+
+
+def browser_of(member: Membership) -> Client:
+    client = Client()
+    client.force_login(member.account)
+    return client
+
+
+def post(lead: Membership, source: str, **values: Any) -> Any:
+    shown = values.pop("shown", Project.objects.get(slug="p").task_type_id)
+    data = {"source": source.replace("\n", "\r\n"), "shown": shown, **values}
+    return browser_of(lead).post("/projects/p/task/", data)
+
+
+def without(source: str, value: str) -> str:
+    """The text without one choice."""
+    blocks = re.split(r"(?m)^(?=\[)", source)
+    return "".join(block for block in blocks if f'value = "{value}"' not in block)
+
+
+def test_the_editor_shows_the_text_in_use_under_the_name_that_it_will_have(
+    lead: Membership,
+) -> None:
+    page = browser_of(lead).get("/projects/p/task/").text
+    assert "slug = &quot;perturbation-vetting--p&quot;" in page
+    assert "# Study 000, appendix A" in page
+    assert "Should this change cost the answer points?" in page
+
+
+def test_what_is_stored_is_a_version_that_the_project_asks_from_then_on(lead: Membership) -> None:
+    changed = SOURCE.replace('title = "Valid"', 'title = "Costs points"')
+    assert post(lead, changed).status_code == 302
+    project = Project.objects.get(slug="p")
+    assert str(project.task_type) == "perturbation-vetting--p v1"
+    assert tasktypes.of_project(project).deciding.options[0].title == "Costs points"
+    assert tomllib.loads(project.task_type.source) == project.task_type.definition
+    event = Event.objects.get(kind="task-type")
+    assert event.member == lead
+    assert event.data == {"before": "perturbation-vetting v1"}
+    assert post(lead, changed.replace("Costs points", "Costs")).status_code == 302
+    project.refresh_from_db()
+    assert project.task_type.number == 2
+
+
+def test_the_same_again_stores_nothing(lead: Membership) -> None:
+    assert post(lead, SOURCE).status_code == 302
+    assert TaskTypeVersion.objects.count() == 1
+    assert not Event.objects.filter(kind="task-type").exists()
+
+
+def test_another_project_of_the_same_type_keeps_what_it_asks(lead: Membership) -> None:
+    other = make_project("other")
+    post(lead, SOURCE.replace('title = "Valid"', 'title = "Costs points"'))
+    other.refresh_from_db()
+    assert str(other.task_type) == "perturbation-vetting v1"
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ('title = "Valid"', 'title = "Valid', r"Line \d+</a>: This is not TOML"),
+        ('kind = "claim_check"', 'kind = "claims"', r"Line \d+</a>: field 4, kind: is"),
+        ('from = "gold"', 'from = "answer"', r"Line \d+</a>: diff: compares answer"),
+        ('value = "invalid"', 'value = "valid"', r"Line \d+</a>: field 1, choice 2, value: "),
+        ('value = "invalid"', 'value = "invalid"\nkey = "1"\nroute = "x"', r"choice 2, route: is"),
+        ("quick = true", "quick = 1", r"Line \d+</a>: quick: is 1; write true or false."),
+    ],
+)
+def test_a_mistake_is_shown_with_its_line_and_the_text_stays(
+    lead: Membership, old: str, new: str, said: str
+) -> None:
+    wrong = SOURCE.replace(old, new, 1)
+    answer = post(lead, wrong)
+    assert answer.status_code == 422
+    assert re.search(said, answer.text), re.findall(r"<li>.*?</li>", answer.text)
+    line = int(re.search(r'data-line="(\d+)"', answer.text)[1])  # type: ignore[index]
+    pairs = zip(SOURCE.splitlines(), wrong.splitlines(), strict=False)
+    changed = next(number for number, (a, b) in enumerate(pairs, start=1) if a != b)
+    assert line in range(changed - 1, changed + 4)
+    assert TaskTypeVersion.objects.count() == 1
+
+
+def test_a_key_of_ones_own_is_asked_for_and_a_clash_refused(lead: Membership) -> None:
+    own = SOURCE.replace('value = "valid"', 'value = "valid"\nkey = "7"')
+    assert post(lead, own).status_code == 302
+    keys = [o.key for o in tasktypes.of_project(Project.objects.get()).deciding.options]
+    assert keys == ["7", "1", "2", "3", "4"]
+    clash = own.replace('value = "invalid"', 'value = "invalid"\nkey = "7"')
+    assert "which another choice has; use another key." in post(lead, clash).text
+
+
+def test_a_choice_that_labels_have_goes_only_after_a_confirmation_that_counts_them(
+    lead: Membership,
+) -> None:
+    annotator = make_member(lead.project)
+    for number in range(3):
+        make_item(lead.project, f"item-{number}")
+        say(annotator, take(annotator), "score-invariant" if number else "valid")
+    gone = without(SOURCE, "score-invariant")
+    asked = post(lead, gone)
+    assert asked.status_code == 422
+    assert "“Score-invariant” in 2 labels" in asked.text
+    assert str(Project.objects.get().task_type) == "perturbation-vetting v1"
+    agreed = re.search(r'name="confirm" value="(\w+)"', asked.text)[1]  # type: ignore[index]
+    # What was agreed to was this text and no other.
+    assert post(lead, without(gone, "valid"), confirm=agreed).status_code == 422
+    assert post(lead, gone, confirm=agreed).status_code == 302
+    old = {str(label.task_type) for label in Label.objects.all()}
+    assert old == {"perturbation-vetting v1"}
+
+
+def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membership) -> None:
+    project = make_project("q", task_type="error-detection")
+    chief, annotator = make_member(project, role="lead"), make_member(project)
+    make_item(project, texts={"input": "2 + 2", "response": "5"})
+    said = {"verdict": "error", "error_type": ["reasoning-correctness"], "explanation": "4"}
+    answer(annotator, said)
+    source = without(tasktypes.sources()["error-detection"], "reasoning-correctness")
+    adapted = adapting.read(project, source)
+    assert adapted.task is not None
+    [lost] = adapting.lost(chief.project, adapted.task)
+    assert (lost.field, lost.answer, lost.labels) == (
+        "What kind of error?",
+        "Reasoning correctness",
+        1,
+    )
+
+
+def answer(member: Membership, answers: dict[str, Any]) -> Label:
+    from annotation import queue
+
+    offer = take(member)
+    return queue.label(
+        member,
+        key=offer.key,
+        item_key=offer.item.key,
+        revision=offer.revision.number,
+        answers=answers,
+    )
+
+
+def test_a_choice_that_no_label_has_goes_without_a_word(lead: Membership) -> None:
+    assert post(lead, without(SOURCE, "not-relevant")).status_code == 302
+
+
+def test_texts_that_the_items_do_not_have_cannot_become_required(lead: Membership) -> None:
+    make_item(lead.project)
+    extra = SOURCE + '\n[[texts]]\nname = "source"\ntitle = "Source"\nrequired = true\n'
+    assert "items here need not have &#x27;source&#x27;" in post(lead, extra).text
+    assert post(lead, extra.replace('"Source"\nrequired = true', '"S"\nrequired = false'))
+
+
+def test_a_version_that_somebody_else_stored_meanwhile_is_not_overrun(lead: Membership) -> None:
+    began = lead.project.task_type_id
+    post(lead, SOURCE.replace('title = "Valid"', 'title = "First"'))
+    answer = post(lead, SOURCE.replace('title = "Valid"', 'title = "Second"'), shown=began)
+    assert answer.status_code == 409
+    assert "Somebody saved another version" in answer.text
+    assert "title = &quot;Second&quot;" in answer.text
+    assert tasktypes.of_project(Project.objects.get()).deciding.options[0].title == "First"
+
+
+def test_two_versions_can_be_compared_and_an_old_one_taken_up_again(lead: Membership) -> None:
+    post(lead, SOURCE.replace('title = "Valid"', 'title = "Costs points"'))
+    new, old = adapting.versions(Project.objects.get())
+    client = browser_of(lead)
+    page = client.get(f"/projects/p/task/?old={old.pk}&new={new.pk}").text
+    assert "Costs points</ins>" in re.sub(r"</?b>", "", page)
+    assert "title = &quot;Valid&quot;" in client.get(f"/projects/p/task/?use={old.pk}").text
+    assert client.get("/projects/p/task/?use=x&old=-1&new=99").status_code == 200
+
+
+def test_the_preview_draws_the_form_with_an_item_or_says_what_is_wrong(lead: Membership) -> None:
+    make_item(lead.project, "spider")
+    client = browser_of(lead)
+    changed = SOURCE.replace('title = "Valid"', 'title = "<b>Costs</b>"')
+    page = client.post("/projects/p/task/preview/", {"source": changed}).text
+    assert "&lt;b&gt;Costs&lt;/b&gt;" in page
+    assert "with spider as an example" in page
+    assert "A spider has six legs." in page
+    wrong = client.post("/projects/p/task/preview/", {"source": "slug"}).text
+    assert "This text cannot be used yet." in wrong
+    assert TaskTypeVersion.objects.count() == 1
+
+
+def test_a_version_stored_before_texts_were_kept_is_written_out(lead: Membership) -> None:
+    TaskTypeVersion.objects.update(source="")
+    page = browser_of(lead).get("/projects/p/task/").text
+    assert "slug = &quot;perturbation-vetting--p&quot;" in page
+    assert "[[fields.choices]]" in page
+    assert post(lead, SOURCE).status_code == 302
+    assert TaskTypeVersion.objects.count() == 1
+
+
+def test_names_of_long_projects_stay_apart() -> None:
+    slugs = {adapting.slug_of(make_project(f"{'x' * 78}{end}")) for end in "ab"}
+    assert len(slugs) == 2
+    assert all(len(slug) <= 80 for slug in slugs)
+
+
+def test_a_text_of_any_size_and_shape_is_answered(lead: Membership) -> None:
+    for source in ("", "\0", "x" * 200_001, '"""', "[[fields]]\n" * 50, "a = {b = 1}\n[a.b]\n"):
+        assert post(lead, source).status_code == 422

@@ -1,0 +1,350 @@
+"""Whatever people do in whatever order, the queue keeps the design's rules 3.1 to 3.6.
+
+A day is a list of acts, drawn at random, by three annotators and an adjudicator on a project with
+random settings. After each act every rule is looked at anew, on the rows themselves. What people
+were told is stored, is kept beside in plain lists, so that nothing is checked against itself.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation import drafts, importing, queue, tasktypes
+from annotation.models import (
+    LIKE_WORK,
+    Event,
+    Label,
+    Mark,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Role,
+    Slot,
+    Stage,
+)
+from annotation.queue import Offer, Refused, Waiting
+from formats.rows import Row
+from tests.builders import TEXTS, make_item, make_member, make_project
+
+pytestmark = pytest.mark.django_db
+PEOPLE = 3
+DAYS = int(os.environ.get("DAYS", "30"))
+CHOICES = ["valid", "invalid", "score-invariant", "not-sure"]
+REASONS = ["needs-expert", "gold-wrong", "question-unclear", "tool-trouble"]
+
+
+@dataclass
+class Sent:
+    """A submission that was acknowledged, as the person has it in mind."""
+
+    label_id: int
+    member: Membership
+    shown: dict[str, Any]
+    said: dict[str, Any]
+
+
+@dataclass
+class Day:
+    """A project, its people, the clock, what each has on the screen, and what was acknowledged."""
+
+    project: Project
+    people: list[Membership]
+    adjudicator: Membership
+    now: datetime
+    screens: dict[int, Offer] = field(default_factory=dict)
+    sent: list[Sent] = field(default_factory=list)
+    corrected: list[tuple[int, str, int]] = field(default_factory=list)
+    imported: int = 0
+
+    def person(self, number: int) -> Membership:
+        return Membership.objects.select_related("project__task_type").get(
+            pk=self.people[number % PEOPLE].pk
+        )
+
+
+def begin(overlap: int, disputed: int, verify: bool, blind: bool) -> Day:
+    project = make_project(
+        overlap=overlap, disputed_overlap=disputed, verify=verify, blind_first=blind
+    )
+    people = [make_member(project) for _ in range(PEOPLE)]
+    adjudicator = make_member(project, role=Role.ADJUDICATOR)
+    for number in range(3):
+        make_item(project, f"first-{number}")
+    return Day(project, people, adjudicator, timezone.now())
+
+
+# ------------------------------------------------------------------------------------------- acts
+
+
+def look(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    offer = queue.next_offer(member, now=day.now, draw=1)
+    if isinstance(offer, Offer):
+        day.screens[member.pk] = offer
+    else:
+        check_truth(day, member, offer)
+
+
+def look_ahead(day: Day, who: int, pick: int) -> None:
+    offer = queue.next_offer(day.person(who), ahead=True, now=day.now, draw=1)
+    if isinstance(offer, Offer) and pick % 2:
+        day.screens[day.person(who).pk] = offer
+
+
+def label(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    if offer := day.screens.get(member.pk):
+        submit(day, member, shown(offer), {"answers": answers(day, offer, pick)})
+
+
+def send_again(day: Day, who: int, pick: int) -> None:
+    """A page that was sent before arrives once more: as it was, or with something else in it."""
+    if not day.sent:
+        return
+    before = day.sent[pick % len(day.sent)]
+    said = before.said if pick % 2 else before.said | {"comment": "changed"}
+    count = Label.objects.count()
+    try:
+        again = queue.label(before.member, **before.shown, **said, now=day.now)
+    except Refused:
+        pass
+    else:
+        assert again.pk == before.label_id
+    assert Label.objects.count() == count
+
+
+def skip(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    if offer := day.screens.pop(member.pk, None):
+        try:
+            queue.skip(member, **shown(offer), now=day.now)
+        except Refused:
+            return
+        kept = Mark.objects.in_force().filter(member=member, item=offer.item, kind="skip")
+        assert kept.exists()
+
+
+def undo(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    if offer := queue.undo(member, now=day.now):
+        day.screens[member.pk] = offer
+
+
+def reopen(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    keys = sorted({label.item.key for label in member.labels.select_related("item")})
+    if keys:
+        with suppress(Refused):
+            day.screens[member.pk] = queue.reopen(member, keys[pick % len(keys)], now=day.now)
+
+
+def correct(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    offer = day.screens.get(member.pk)
+    if not offer:
+        return
+    text = f"A spider has {pick} legs."
+    try:
+        day.screens[member.pk] = queue.correct(
+            member, **shown(offer), texts={"perturbed": text}, now=day.now
+        )
+    except Refused:
+        return
+    day.corrected.append((offer.item.pk, text, member.pk))
+
+
+def expire(day: Day, who: int, pick: int) -> None:
+    day.now += timedelta(minutes=7 * (pick % 10))
+
+
+def bring_in(day: Day, who: int, pick: int) -> None:
+    """An import, new or of what is there already."""
+    number = pick % (day.imported + 1)
+    row = Row("in.csv", 1, {"key": f"in-{number}", "category": "number-errors", **TEXTS})
+    checked = drafts.check([row], tasktypes.of_project(day.project))
+    report = importing.store(day.project, checked)
+    assert (report.bad, report.conflicts) == ([], [])
+    day.imported += report.new
+
+
+def decide(day: Day, who: int, pick: int) -> None:
+    """The adjudicator, or a second person, says what holds of what waits for them."""
+    stage = Stage.VERIFY if pick % 2 else Stage.ADJUDICATE
+    member = day.person(who) if pick % 2 else day.adjudicator
+    member = Membership.objects.select_related("project__task_type").get(pk=member.pk)
+    offer = queue.next_offer(member, stage=stage, now=day.now)
+    if isinstance(offer, Offer):
+        submit(day, member, shown(offer), {"answers": {"choice": CHOICES[pick % 3]}})
+
+
+def renew(day: Day, who: int, pick: int) -> None:
+    member = day.person(who)
+    held = queue.renew(member, now=day.now)
+    assert held == set(member.slots.filter(state="held").values_list("item__key", flat=True))
+
+
+ACTS: list[Callable[[Day, int, int], None]] = [
+    look, look_ahead, label, send_again, skip, undo, reopen, correct, expire, bring_in, decide,
+    renew,
+]  # fmt: skip
+# Looking and labelling come more often, or nothing would ever get done.
+OFTEN = [*ACTS, look, look, look, label, label, label, decide]
+
+
+def shown(offer: Offer) -> dict[str, Any]:
+    return {"key": offer.key, "item_key": offer.item.key, "revision": offer.revision.number}
+
+
+def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
+    if offer.phase == "blind":
+        blind = tasktypes.of_project(day.project).blind
+        assert blind
+        return {blind.fields[0].name: False}
+    choice = CHOICES[pick % len(CHOICES)]
+    return {"choice": choice} | (
+        {"reason": REASONS[pick % len(REASONS)]} if choice == "not-sure" else {}
+    )
+
+
+def submit(day: Day, member: Membership, page: dict[str, Any], said: dict[str, Any]) -> None:
+    count = Label.objects.count()
+    try:
+        made = queue.label(member, **page, **said, now=day.now)
+    except Refused:
+        assert Label.objects.count() == count
+        return
+    if made.pk not in {sent.label_id for sent in day.sent}:
+        day.sent.append(Sent(made.pk, member, page, said))
+
+
+# ------------------------------------------------------------------------------------------ rules
+
+
+def check(day: Day) -> None:
+    nothing_is_lost(day)
+    no_place_is_filled_twice()
+    nobody_holds_more_than_two(day)
+    counters_are_true(day)
+    resolutions_are_of_what_people_said(day)
+
+
+def nothing_is_lost(day: Day) -> None:
+    """Rules 1 and 2: what was acknowledged is there as it was said, once; no label is more."""
+    stored = {label.pk: label for label in Label.objects.all()}
+    assert set(stored) == {sent.label_id for sent in day.sent}
+    for sent in day.sent:
+        label = stored[sent.label_id]
+        assert label.member_id == sent.member.pk
+        assert label.answers.items() >= sent.said["answers"].items()
+        assert label.revision.number == sent.shown["revision"]
+    for item_id, text, author_id in day.corrected:
+        kept = Revision.objects.filter(item=item_id, author=author_id)
+        assert text in [revision.texts["perturbed"] for revision in kept]
+
+
+def no_place_is_filled_twice() -> None:
+    """Rule 3: counted labels and filled places are one to one, and a person has one an item."""
+    counted = list(Label.objects.counted().select_related("slot", "revision", "item"))
+    filled = Slot.objects.filter(state="filled")
+    owners = {(label.slot_id, label.member_id) for label in counted}
+    assert len(owners) == len(counted)
+    assert owners <= set(filled.values_list("pk", "member"))
+    per_person = Counter((label.item_id, label.stage, label.member_id) for label in counted)
+    assert set(per_person.values()) <= {1}
+    for label in counted:
+        assert (label.slot.item_id, label.slot.stage) == (label.item_id, label.stage)
+        # What counts speaks of the texts as they are.
+        assert label.stage == "blind" or label.revision.number == label.item.revision_number
+
+
+def nobody_holds_more_than_two(day: Day) -> None:
+    for member in day.people:
+        held = Slot.objects.filter(member=member, state="held", stage__in=LIKE_WORK)
+        assert held.count() <= 2
+        assert held.filter(ahead=False).count() <= 1
+
+
+def counters_are_true(day: Day) -> None:
+    for member in day.people:
+        labels = Label.objects.current().filter(member=member, stage__in=LIKE_WORK)
+        assert day.person(day.people.index(member)).labelled == labels.count()
+
+
+def resolutions_are_of_what_people_said(day: Day) -> None:
+    """A resolution is of the current texts, one an item, and somebody did say that."""
+    current = Resolution.objects.current().select_related("item", "revision")
+    for resolution in current:
+        assert resolution.revision.number == resolution.item.revision_number
+        labels = Label.objects.counted().filter(item=resolution.item)
+        said = labels.exclude(stage="blind").values_list("choice", flat=True)
+        assert resolution.value in set(said)
+
+
+def check_truth(day: Day, member: Membership, waiting: Waiting) -> None:
+    """Rule 5: "nothing" means that no place is free for the person, and "held" counts the rest."""
+    places = Slot.objects.at(day.project.pk, Stage.WORK).untouched_by(member.pk)
+    skipped = Mark.objects.of(member.pk, "skip").values("item")
+    places = places.exclude(item__in=skipped)
+    assert not places.free_for(member.pk, day.now).exists()
+    held = places.held(day.now)
+    if waiting.held_by_others:
+        others = Slot.objects.at(day.project.pk, Stage.WORK).held(day.now)
+        assert waiting.next_free in set(others.values_list("held_until", flat=True))
+    assert waiting.held_by_others >= held.count()
+
+
+# ------------------------------------------------------------------------------------------- days
+
+A_DAY = st.lists(
+    st.tuples(st.sampled_from(OFTEN), st.integers(0, PEOPLE - 1), st.integers(0, 23)),
+    min_size=5,
+    max_size=40,
+)
+PROJECTS = st.tuples(
+    st.integers(1, 3), st.sampled_from([0, 0, 4]), st.booleans(), st.sampled_from([False, True])
+)
+
+
+@settings(
+    max_examples=DAYS,
+    derandomize=True,  # the same days each time; more of them by DAYS=1000
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(project=PROJECTS, acts=A_DAY)
+def test_any_interleaving_keeps_the_rules(
+    project: tuple[int, int, bool, bool], acts: list[tuple[Any, int, int]]
+) -> None:
+    with transaction.atomic():
+        day = begin(*project)
+        for act, who, pick in acts:
+            act(day, who, pick)
+            check(day)
+        transaction.set_rollback(True)
+
+
+def test_a_rule_that_is_broken_is_seen() -> None:
+    """The checks themselves can fail: a label that vanished, and a place that is filled twice."""
+    day = begin(1, 0, False, False)
+    look(day, 0, 1)
+    label(day, 0, 0)
+    check(day)
+    Event.objects.all().delete()
+    stored = Label.objects.get()
+    Label.objects.filter(pk=stored.pk).update(answers={"choice": "invalid"})
+    with pytest.raises(AssertionError):
+        nothing_is_lost(day)
+    Slot.objects.filter(pk=stored.slot_id).update(member=day.people[1])
+    with pytest.raises(AssertionError):
+        no_place_is_filled_twice()

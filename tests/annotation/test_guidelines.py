@@ -1,6 +1,8 @@
 """Versions of what annotators are told."""
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from annotation import guidelines
 from annotation.models import Event, Membership
@@ -114,3 +116,90 @@ def test_what_changed_is_shown_part_by_part(lead: Membership) -> None:
     changes = guidelines.changes(older, newer)
     assert [change.kind for change in changes] == ["maths", "new", "old"]
     assert not any(change.difference.identical for change in changes)
+
+
+# -------------------------------------------------------------------------------------- pages
+
+
+def client(who: Membership) -> Client:
+    client = Client()
+    client.force_login(who.account)  # type: ignore[arg-type]
+    return client
+
+
+def page(who: Membership, query: str = "", name: str = "guidelines") -> str:
+    answer = client(who).get(reverse(name, args=[who.project.slug]) + query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def send(lead: Membership, **data: str) -> tuple[int, str]:
+    answer = client(lead).post(reverse("guidelines-edit", args=[lead.project.slug]), data)
+    return answer.status_code, answer.content.decode()
+
+
+def test_members_read_them_as_markdown_and_nothing_in_them_is_run(lead: Membership) -> None:
+    assert "no guidelines yet" in page(lead)
+    publish(lead, "Read **both**. <script>x()</script>", maths="*Reckon*.")
+    shown = page(lead)
+    assert "<strong>both</strong>" in shown
+    assert "<em>Reckon</em>" in shown
+    assert "<script>x" not in shown
+
+
+def test_older_versions_stay_to_be_read_with_what_changed(lead: Membership) -> None:
+    publish(lead, "Read both.")
+    publish(lead, "Read all.", "All, not both.")
+    now, then = page(lead), page(lead, "?version=1")
+    assert "What changed from version 1 to 2" in now
+    assert "All, not both." in now
+    assert "Read both." in then
+    assert "This is version 1" in then
+    answer = client(lead).get(reverse("guidelines", args=[lead.project.slug]) + "?version=3")
+    assert answer.status_code == 404
+
+
+def test_who_has_read_a_new_version_says_so_once(lead: Membership) -> None:
+    annotator = make_member(lead.project)
+    publish(lead, "Read.")
+    assert "I have read version 1" in page(annotator)
+    place = reverse("guidelines", args=[lead.project.slug])
+    assert client(annotator).post(place, {"number": "1"}).status_code == 302
+    assert client(annotator).post(place, {"number": "²"}).status_code == 302
+    assert "I have read" not in page(annotator)
+
+
+def test_a_lead_previews_and_publishes(lead: Membership) -> None:
+    make_item(lead.project, fields={"task": "maths & more"})
+    assert 'name="variant.maths &amp; more"' in page(lead, name="guidelines-edit")
+    written = {"base": "0", "text": "Read **both**.", "note": "First.", "variant.maths & more": "1"}
+    status, shown = send(lead, preview="1", **written)
+    assert status == 200
+    assert "<strong>both</strong>" in shown
+    assert guidelines.current(lead.project) is None
+    assert send(lead, **written)[0] == 302
+    version = guidelines.current(lead.project)
+    assert version
+    assert (version.text, version.variants) == ("Read **both**.", {"maths & more": "1"})
+
+
+def test_a_preview_can_be_had_alone(lead: Membership) -> None:
+    place = reverse("guidelines-edit", args=[lead.project.slug])
+    asked = {"preview": "1", "text": "Read **both**.", "base": "0"}
+    answer = client(lead).post(place, asked, headers={"HX-Request": "true"})
+    assert answer.content.decode().strip().startswith('<section id="preview"')
+
+
+def test_two_leads_do_not_write_over_each_other_unawares(lead: Membership) -> None:
+    publish(lead, "Theirs.")
+    status, shown = send(lead, base="0", text="Mine.", note="")
+    assert status == 422
+    assert "Version 1 was published while you wrote" in shown
+    assert "Mine.</textarea>" in shown
+    assert send(lead, base="1", text="Mine.", note="")[0] == 302
+
+
+def test_empty_guidelines_are_not_published(lead: Membership) -> None:
+    status, shown = send(lead, base="0", text=" ", note="")
+    assert status == 422
+    assert "Write some" in shown

@@ -1,0 +1,170 @@
+"""The pages of practice, known answers and silent checks."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import known, practising
+from annotation.models import Item, Membership, Project, Resolution
+from tests.builders import make_item, make_known, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    project = make_project(practice_items=2, practice_pass=2)
+    for number in range(1, 3):
+        make_known(project, f"practised-{number}", texts={"prompt": "How many <b>legs</b>?"})
+    return project
+
+
+@pytest.fixture
+def lead(project: Project) -> Membership:
+    return make_member(project, role="lead", alias="the-lead")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, alias="anna")
+
+
+def client(who: Membership) -> Client:
+    client = Client()
+    client.force_login(who.account)  # type: ignore[arg-type]
+    return client
+
+
+def page(who: Membership, name: str, query: str = "") -> str:
+    answer = client(who).get(reverse(name, args=[who.project.slug]) + query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def send(who: Membership, name: str, **data: Any) -> tuple[int, str]:
+    sent = {key.replace("__", "-"): value for key, value in data.items()}
+    answer = client(who).post(reverse(name, args=[who.project.slug]), sent)
+    return answer.status_code, answer.content.decode()
+
+
+def test_a_member_sees_what_was_right_and_why(member: Membership) -> None:
+    assert "Begin to practise" in page(member, "practice")
+    say(member, take(member), "invalid")
+    shown = page(member, "practice")
+    assert "not right" in shown
+    assert "It is valid." in shown
+    assert "How many &lt;b&gt;legs&lt;/b&gt;?" in shown
+    assert "0 of 1 right, 2 to answer" in shown
+
+
+def test_a_member_who_waits_is_told_so_and_reads_what_a_lead_says(
+    member: Membership, lead: Membership
+) -> None:
+    for _ in range(2):
+        say(member, take(member), "invalid")
+    assert "A lead looks at your answers" in page(member, "practice")
+    status, _ = send(
+        lead,
+        "practice-people",
+        action="feedback",
+        member="anna",
+        round=1,
+        feedback="Read <i>on</i>.",
+    )
+    assert status == 302
+    shown = page(member, "practice")
+    assert "From the-lead" in shown
+    assert "Read &lt;i&gt;on&lt;/i&gt;." in shown
+
+
+def test_who_passed_is_sent_to_work(member: Membership) -> None:
+    for _ in range(2):
+        say(member, take(member))
+    assert "You have passed" in page(member, "practice")
+
+
+def test_leads_see_who_waits_for_them_and_let_them_go_on(
+    member: Membership, lead: Membership
+) -> None:
+    for _ in range(2):
+        say(member, take(member), "invalid")
+    assert "waits for you" in page(lead, "practice-people")
+    assert send(lead, "practice-people", action="again", member="anna")[0] == 302
+    assert len(practising.rounds(member)) == 2
+    assert send(lead, "practice-people", action="waive", member="anna")[0] == 302
+    assert "gets work" in page(lead, "practice-people")
+    status, said = send(lead, "practice-people", action="waive", member="anna")
+    assert status == 422
+    assert "anna may work already" in said
+
+
+def test_what_leads_send_about_nobody_leads_nowhere(lead: Membership) -> None:
+    assert send(lead, "practice-people", action="waive", member="nobody")[0] == 404
+    assert send(lead, "practice-people", action="sing", member="anna")[0] == 422
+    make_member(lead.project, alias="anna")
+    assert send(lead, "practice-people", action="feedback", member="anna", round=7)[0] == 404
+
+
+def test_a_lead_sets_changes_and_ends_what_is_known(lead: Membership) -> None:
+    make_item(lead.project, "a/b 1")
+    data = {"known__item": "a/b 1", "known__purpose": "probe", "known__explanation": "Six legs."}
+    assert send(lead, "known", choice="invalid", **data)[0] == 302
+    [item] = known.items(lead.project, "probe")
+    shown = page(lead, "known", "?item=a/b%201")
+    assert '<option value="invalid" selected>' in shown
+    assert "Six legs.</textarea>" in shown
+    assert send(lead, "known", choice="valid", **data)[0] == 302
+    assert Resolution.objects.current().get(item=item).value == "valid"
+    assert send(lead, "known", known__release="a/b 1")[0] == 302
+    assert known.items(lead.project, "probe") == []
+
+
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        ({"known__item": "nothing", "choice": "valid"}, "There is no item of this key"),
+        ({"known__item": "a", "choice": ""}, "Say what is right"),
+        ({"known__item": "a", "choice": "perhaps"}, "choose one of"),
+        ({"known__item": "a", "choice": "valid", "known__explanation": ""}, "Say why"),
+        ({"known__item": "", "choice": "valid"}, "This field is required"),
+    ],
+)
+def test_what_cannot_be_known_is_said_and_what_was_written_stays(
+    lead: Membership, data: dict[str, str], said: str
+) -> None:
+    make_item(lead.project, "a")
+    sent = {"known__purpose": "practice", "known__explanation": "Count them.", **data}
+    status, shown = send(lead, "known", **sent)
+    assert status == 422
+    assert said in shown
+    assert f"{sent['known__explanation']}</textarea>" in shown
+    assert Item.objects.get(key="a").purpose == "test"
+
+
+def test_an_item_that_practice_needs_is_not_released(lead: Membership) -> None:
+    status, shown = send(lead, "known", known__release="practised-1")
+    assert status == 422
+    assert "too few" in shown
+
+
+def test_a_key_that_gives_a_check_away_is_pointed_out(lead: Membership) -> None:
+    make_known(lead.project, "probe-7", purpose="probe")
+    make_known(lead.project, "grammar-9", purpose="probe")
+    assert page(lead, "known").count("says that it is a check") == 1
+
+
+def test_leads_see_what_came_of_checks(lead: Membership, member: Membership) -> None:
+    Project.objects.update(practice_items=0, probe_every=1)
+    member.project.refresh_from_db()
+    lead.project.refresh_from_db()
+    assert "No check was answered yet" in page(lead, "probes")
+    for number in range(2):
+        make_known(lead.project, f"item-{number}", purpose="probe")
+    for choice in ("valid", "not-sure"):
+        say(member, take(member), choice)
+    shown = page(lead, "probes")
+    assert '<th scope="row">anna</th>' in shown
+    assert "50 %" in shown
+    assert "Not sure" in shown

@@ -1,6 +1,16 @@
 from django.urls import path
 
-from annotation.views import agreement, items, projects, tokens, vetting
+from annotation.views import (
+    agreement,
+    guidelines,
+    items,
+    known,
+    practice,
+    projects,
+    settings,
+    tokens,
+    vetting,
+)
 
 urlpatterns = [
     path("", projects.home, name="home"),
@@ -15,4 +25,11 @@ urlpatterns = [
     path("projects/<slug:slug>/agreement/", agreement.agreement_page, name="agreement"),
     path("projects/<slug:slug>/items/", items.items, name="items"),
     path("projects/<slug:slug>/items/<path:key>/", items.item, name="item"),
+    path("projects/<slug:slug>/practice/", practice.practice, name="practice"),
+    path("projects/<slug:slug>/practice/people/", practice.people, name="practice-people"),
+    path("projects/<slug:slug>/known/", known.items, name="known"),
+    path("projects/<slug:slug>/probes/", known.probes, name="probes"),
+    path("projects/<slug:slug>/guidelines/", guidelines.read, name="guidelines"),
+    path("projects/<slug:slug>/guidelines/edit/", guidelines.edit, name="guidelines-edit"),
+    path("projects/<slug:slug>/settings/", settings.edit, name="settings"),
 ]

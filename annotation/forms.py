@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 
+from annotation import keymaps, taxonomy
+from annotation.models import Account
 from annotation.tasktypes import TaskType
 
 
@@ -53,3 +55,50 @@ class CorrectionForm(ShownForm):
     def clean_text(self) -> str:
         # A browser sends every line break of a text area as CR LF, whatever was in it.
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+
+
+class PileForm(forms.Form):
+    """What to look for among one's labels."""
+
+    key = forms.CharField(label="Item", required=False, max_length=200)
+    choice = forms.ChoiceField(label="Choice", required=False)
+    category = forms.ChoiceField(label="Category", required=False)
+
+    def __init__(self, data: Any, task: TaskType) -> None:
+        super().__init__(data)
+        options = [(str(option.value), option.title) for option in task.deciding.options]
+        categories = [(one.slug, one.name) for one in taxonomy.load()]
+        choices = {"choice": options, "category": categories if task.categories else []}
+        for name, values in choices.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", "any"), *values]
+
+    def search(self) -> dict[str, str]:
+        """What of it can be looked for; nonsense is no condition."""
+        self.is_valid()
+        return {name: self.cleaned_data.get(name, "") for name in self.fields}
+
+
+class KeysForm(forms.Form):
+    """A key for each action of the label screen; no key means two of them."""
+
+    def __init__(self, data: Any, account: Account) -> None:
+        super().__init__(data)
+        for action in keymaps.ACTIONS:
+            self.fields[action.name] = forms.CharField(
+                label=action.title,
+                required=False,
+                max_length=4,
+                initial=keymaps.key_of(account.keys, action.name),
+                widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+            )
+
+    def changes(self) -> dict[str, str]:
+        """The keys that differ from the usual ones; an empty field means the usual one."""
+        return keymaps.changed(self.cleaned_data)
+
+    def clean(self) -> dict[str, Any]:
+        for name, problem in keymaps.problems(self.changes()).items():
+            self.add_error(name, problem)
+        return self.cleaned_data

@@ -3,8 +3,31 @@
 from typing import Any
 
 from django.db import models
-from django.db.models import Count
+from django.db.models import Count, Func
 
 
 def counts(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
     return dict(rows.order_by().values_list(field).annotate(Count("pk")))
+
+
+class Day(Func):
+    """The day of a time in UTC, as 2026-01-31."""
+
+    output_field = models.CharField()
+    template = "TO_CHAR(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **values: Any) -> Any:
+        # Django would call Python for each row; times are stored in UTC and begin with their day.
+        return self.as_sql(compiler, connection, template="SUBSTR(%(expressions)s, 1, 10)")
+
+
+class Tenths(Func):
+    """Seconds as a whole number of tenths, so that times can be counted."""
+
+    output_field = models.IntegerField()
+    template = "CAST(ROUND(CAST(%(expressions)s AS numeric) * 10) AS integer)"
+
+
+def tally(rows: models.QuerySet[Any], **keys: Any) -> list[dict[str, Any]]:
+    """Counts by several keys at once, each an expression: rows of the keys and `n`."""
+    return list(rows.order_by().values(**keys).annotate(n=Count("pk")))

@@ -81,6 +81,13 @@ class ItemQuerySet(models.QuerySet["Item"]):
         work = self.filter(slots__stage="work", purpose="test").order_by("pk")
         return work.annotate(work_slots=counted).values_list("pk", "key", "work_slots")
 
+    def at_work(self) -> ItemQuerySet:
+        """Items that people are asked to label, or were."""
+        from annotation.models import Slot
+
+        slots = Slot.objects.filter(item=OuterRef("pk"), stage="work")
+        return self.filter(Exists(slots), purpose="test")
+
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
         return self.filter(key__in=[key for key in keys if "\0" not in key])
 

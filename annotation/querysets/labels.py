@@ -85,6 +85,9 @@ class LabelQuerySet(models.QuerySet[Any]):
     def since(self, time: datetime) -> LabelQuerySet:
         return self.filter(created_at__gte=time)
 
+    def of_live_items(self) -> LabelQuerySet:
+        return self.filter(item__deleted_at__isnull=True)
+
     def answering(self, name: str) -> LabelQuerySet:
         """Labels that answer the field of this name."""
         return self.filter(answers__has_key=name)

@@ -4,13 +4,14 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import access, diffs, tasktypes
+from annotation import access, commenting, diffs, tasktypes
 from annotation.filters import ItemPageFilter
 from annotation.models import Item, Label, Resolution, Revision
-from annotation.views.vetting import HtmxRequest
+from annotation.views.painting import HtmxRequest
 
 A_PAGE = 50
 
@@ -41,7 +42,8 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
 def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """One item: its texts and what changed, every revision, every label, what is held true.
 
-    `?revision=N` shows the texts of an earlier revision.
+    `?revision=N` shows the texts of an earlier revision. That the member sees what others say of
+    the item is noted with its comments.
     """
     member = access.member_for(request, slug, right="items")
     found = Item.objects.in_project(member.project).for_page(key)
@@ -60,6 +62,7 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
         "resolution": Resolution.objects.current().filter(item=found).first(),
+        "comments": commenting.of_item(member, found, now=timezone.now()),
     }
     return render(request, "annotation/item.html", context)
 

@@ -1,42 +1,28 @@
-"""The label screen: one item at a time, as a page or, for htmx, as its panel alone."""
+"""The label screen: one item at a time, by pages and forms or, for its script, in parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
-from django_htmx.middleware import HtmxDetails
 
-from annotation import access, diffs, queue, tasktypes, taxonomy
+from annotation import access, begun, drafting, practising, queue, reading, tasktypes
 from annotation.forms import CorrectionForm, LabelForm, ShownForm
-from annotation.models import Membership
+from annotation.models import Label, Membership, Slot
+from annotation.offers import Offer
+from annotation.views import painting
+from annotation.views.painting import HtmxRequest, Notice, Shown
 
-VIEWS = ("inline", "side")
 KEPT_A_YEAR = 365 * 24 * 3600
 
 
-class HtmxRequest(HttpRequest):
-    """A request as the htmx middleware leaves it."""
-
-    htmx: HtmxDetails
-
-
-@dataclass(frozen=True)
-class Notice:
-    """What went wrong and what to do now; `kept` is a text that the person would else lose."""
-
-    title: str
-    text: str
-    kept: str = ""
-
-
-def _submission(
+def submission(
     view: Callable[[HtmxRequest, Membership], HttpResponse],
 ) -> Callable[[HtmxRequest, str], HttpResponse]:
     """A view of what a member sends. GET changes nothing and leads to the item.
@@ -59,56 +45,118 @@ def _submission(
 @never_cache
 @login_required
 def vet(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The item that the member holds or takes now."""
+    """The item that the member holds or takes now, or with `?item=` one they know already."""
     member = access.member_for(request, slug, right="label")
-    response = _paint(request, member, queue.next_offer(member), edit="edit" in request.GET)
-    if request.GET.get("view") in VIEWS:
-        response.set_cookie("diff", request.GET["view"], max_age=KEPT_A_YEAR, samesite="Lax")
+    shown = Shown(edit="edit" in request.GET)
+    response = painting.page(request, member, _wanted(request, member, shown))
+    for name, value in reading.kept(request.GET.dict()).items():
+        response.set_cookie(name, value, max_age=KEPT_A_YEAR, samesite="Lax")
     return response
 
 
-@_submission
+@require_GET
+@never_cache
+@login_required
+def ahead(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The panel of the item after the current one; nothing where none can be shown ahead."""
+    member = access.member_for(request, slug, right="label")
+    offer = queue.next_offer(member, ahead=True)
+    if not isinstance(offer, Offer):
+        return HttpResponse(status=204)
+    return painting.panel(request, member, offer)
+
+
+@submission
 def label(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Store a label and bring the next item."""
-    task = _task(member)
+    """Store a label and bring the next item, or what practice explains first."""
+    task = tasktypes.of_project(member.project)
     form = LabelForm(request.POST, task)
     try:
         made = queue.label(member, **_checked(form).shown(), **form.said())
     except queue.Refused as problem:
-        return _explain(request, member, problem, kept=request.POST.get("comment", ""))
-    option = next(o for o in task.deciding.options if o.value == made.choice)
-    extra = "" if made.counted else " It came after the item went to somebody else: kept as extra."
-    return _go_on(request, member, f"{made.item.key} is labelled: {option.title}.{extra}")
+        return _explain(request, member, problem, form)
+    drafting.drop(member, made.item)
+    if practising.lesson(made):
+        return painting.page(request, member, Shown(lesson=made, said="Stored."))
+    return _go_on(request, member, _stored(made, task))
 
 
-@_submission
+@submission
 def correct(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a corrected text as a new revision and show it."""
     form = CorrectionForm(request.POST)
+    correctable = tasktypes.of_project(member.project).correctable
     try:
         shown = _checked(form).shown()
-        texts = {_task(member).correctable: form.cleaned_data["text"]}
+        texts = {correctable: form.cleaned_data["text"]}
         offer = queue.correct(member, **shown, texts=texts, note=form.cleaned_data["note"])
     except queue.Refused as problem:
-        return _explain(request, member, problem, kept=request.POST.get("text", ""))
+        return _explain(request, member, problem, form)
+    drafting.keep_words(member, offer.item, offer.revision.number)
     said = f"The text of {offer.item.key} is corrected; this is revision {offer.revision.number}."
     if offer.revision.number == shown["revision"]:
         said = f"The text of {offer.item.key} is as it was; there was nothing to store."
     return _go_on(request, member, said, offer)
 
 
-@_submission
+@submission
 def undo(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Take the member's last label back and show its item again."""
+    """Take the member's last label back and show its item again, with what was said of it."""
     offer = queue.undo(member)
-    said = "There is no label of yours to undo, or its item was taken out of the project since."
-    if offer:
-        said = f"Undone: {offer.item.key} waits for a new label."
-    return _go_on(request, member, said, offer)
+    if offer is None:
+        return _go_on(
+            request, member, "There is no label of yours to undo. What you said in practice stands."
+        )
+    if offer.previous:
+        drafting.bring_back(member, offer.previous, begun.entries(offer.previous.answers))
+    return _go_on(request, member, f"Undone: {offer.item.key} waits for a new label.", offer)
 
 
-def _task(member: Membership) -> tasktypes.TaskType:
-    return tasktypes.from_definition(member.project.task_type.definition)
+@submission
+def reopen(request: HtmxRequest, member: Membership) -> HttpResponse:
+    """An item that the member labelled, drafted or skipped, to be labelled again or after all."""
+    address = reverse("vet", args=[member.project.slug])
+    item = request.POST.get("item", "")
+    if not request.htmx:
+        return redirect(f"{address}?{urlencode({'item': item})}")
+    return painting.page(request, member, _reopened(member, item, Shown()))
+
+
+@submission
+def skip(request: HtmxRequest, member: Membership) -> HttpResponse:
+    """Put the item aside: it stays on the pile of what was skipped."""
+    form = ShownForm(request.POST)
+    try:
+        shown = _checked(form).shown()
+        queue.skip(member, **shown)
+    except queue.Refused as problem:
+        return _explain(request, member, problem, form)
+    said = f"{shown['item_key']} is skipped: it lies on that pile until you take it back."
+    return _go_on(request, member, said)
+
+
+def _wanted(request: HtmxRequest, member: Membership, shown: Shown) -> Shown:
+    """The item that the address names, else the member's current one."""
+    key = request.GET.get("item", "")
+    if key:
+        return _reopened(member, key, shown)
+    return Shown(queue.next_offer(member), edit=shown.edit)
+
+
+def _reopened(member: Membership, key: str, shown: Shown) -> Shown:
+    try:
+        offer = queue.reopen(member, key)
+    except queue.Refused as problem:
+        notice = Notice("This item cannot be opened.", str(problem))
+        return Shown(queue.next_offer(member), notice=notice)
+    return Shown(offer, said=f"{offer.item.key} is open again.", edit=shown.edit)
+
+
+def _stored(made: Label, task: tasktypes.TaskType) -> str:
+    if made.stage == "blind":
+        return "Your first look is stored. Now see what was changed, and decide."
+    extra = "" if made.counted else " It came after the item went to somebody else: kept as extra."
+    return f"{made.item.key} is labelled: {task.title_of(made.choice)}.{extra}"
 
 
 def _checked(form: ShownForm) -> ShownForm:
@@ -120,63 +168,40 @@ def _checked(form: ShownForm) -> ShownForm:
 
 
 def _explain(
-    request: HtmxRequest, member: Membership, problem: queue.Refused, kept: str = ""
+    request: HtmxRequest, member: Membership, problem: queue.Refused, form: ShownForm
 ) -> HttpResponse:
-    """The item as it is now, with what went wrong above it."""
+    """The item as it is now, with what went wrong above it and what was written in it again."""
     stale = isinstance(problem, queue.Stale)
     title = "The item changed while you looked at it." if stale else "This was not stored."
-    return _paint(
+    kept = drafting.keep_sent(member, request.POST)
+    written = request.POST.get("text") or request.POST.get("comment", "")
+    offer = queue.next_offer(member)
+    return painting.page(
         request,
         member,
-        queue.next_offer(member),
-        notice=Notice(title, str(problem), kept),
-        status=409 if stale else 422,
+        Shown(
+            offer,
+            notice=Notice(title, str(problem), "" if kept and _is_of(offer, form) else written),
+            status=409 if stale else 422,
+        ),
     )
 
 
+def _is_of(offer: object, form: ShownForm) -> bool:
+    """Whether the item that is painted now is the one that the form was about."""
+    return isinstance(offer, Offer) and offer.item.key == form.data.get("item")
+
+
 def _go_on(
-    request: HtmxRequest, member: Membership, said: str, offer: queue.Offer | None = None
+    request: HtmxRequest, member: Membership, said: str, offer: Offer | None = None
 ) -> HttpResponse:
+    """What comes next; only the desk for a page that has the next item already."""
+    if request.htmx and request.headers.get("Vet-Next") == "here":
+        return painting.desk(request, member, said)
     if request.htmx:
-        return _paint(request, member, offer or queue.next_offer(member), said=said)
+        return painting.page(request, member, Shown(offer or queue.next_offer(member), said=said))
     messages.success(request, said)
-    return redirect("vet", slug=member.project.slug)
-
-
-def _paint(
-    request: HtmxRequest,
-    member: Membership,
-    offer: queue.Offer | queue.Waiting,
-    *,
-    said: str = "",
-    notice: Notice | None = None,
-    edit: bool = False,
-    status: int = 200,
-) -> HttpResponse:
-    view = request.GET.get("view") or request.COOKIES.get("diff")
-    context = {
-        "project": member.project,
-        "member": member,
-        "task": _task(member),
-        "progress": queue.progress(member),
-        "said": said,
-        "notice": notice,
-        "view": view if view in VIEWS else VIEWS[0],
-        "edit": edit,
-        **_shown(member, offer),
-    }
-    template = "annotation/vet.html#panel" if request.htmx else "annotation/vet.html"
-    return render(request, template, context, status=status)
-
-
-def _shown(member: Membership, offer: queue.Offer | queue.Waiting) -> dict[str, Any]:
-    if isinstance(offer, queue.Waiting):
-        return {"waiting": offer}
-    task = _task(member)
-    return {
-        "offer": offer,
-        "texts": offer.revision.texts,
-        "correctable": offer.revision.texts.get(task.correctable, ""),
-        "category": taxonomy.load().find(offer.item.category),
-        "difference": diffs.of(offer.revision) if task.diff else None,
-    }
+    address = reverse("vet", args=[member.project.slug])
+    if offer is None or offer.slot.state == Slot.State.HELD:
+        return redirect(address)
+    return redirect(f"{address}?{urlencode({'item': offer.item.key})}")

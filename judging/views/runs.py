@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation import access
 from annotation.models import Membership
-from annotation.views.vetting import HtmxRequest
+from annotation.views.painting import HtmxRequest
 from judging import foreseeing, runs, selecting, strategies, tasks, watching
 from judging.filters import OutcomeFilter
 from judging.forms import StartForm

@@ -1,31 +1,132 @@
-// What a person typed or chose and the server does not have yet, kept for this tab.
-// A comment speaks of the item and outlives a correction; a text or a choice is of one revision.
-const nameOf = (panel, field) => {
-  const revision = field === "comment" ? "" : panel.dataset.revision;
-  return ["draft", location.pathname, panel.dataset.item, revision, field].join("|");
-};
+// What a person has begun and not sent: kept in this browser at once and on the server a moment
+// later. What stands here is what the server does not have yet.
+import * as fields from "./fields.js";
+import { address, panel, postData, screen } from "./page.js";
 
-export const put = (panel, field, value) => sessionStorage.setItem(nameOf(panel, field), value);
-export const get = (panel, field) => sessionStorage.getItem(nameOf(panel, field));
-export const drop = (panel, field) => sessionStorage.removeItem(nameOf(panel, field));
+const AFTER = 1000;
+const WORDS = ["text", "note"];
 
-export function keep(panel, input) {
-  if (input.value === input.defaultValue) drop(panel, input.dataset.draft);
-  else put(panel, input.dataset.draft, input.value);
-}
+let painted = null;
+let timer = 0;
+let begun = false;
 
-// Fills in what was kept for the painted item and says which fields that were.
-export function restore(panel) {
-  const restored = [];
-  for (const input of panel.querySelectorAll("[data-draft]")) {
-    const kept = get(panel, input.dataset.draft);
-    if (kept === null || kept === input.value) continue;
-    input.value = kept;
-    restored.push(input.dataset.draft);
+const nameOf = (item) => `draft|${screen().dataset.who}|${item}`;
+const read = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null");
+export const forget = (item) => localStorage.removeItem(nameOf(item));
+
+function keepHere(item, draft) {
+  try {
+    localStorage.setItem(nameOf(item), JSON.stringify(draft));
+  } catch {
+    // No room in this browser: the server keeps it all the same.
   }
-  return restored;
 }
 
-export function forget(panel, fields) {
-  for (const field of fields) drop(panel, field);
+const labelForm = () => panel().querySelector("[data-label]");
+const editor = () => panel().querySelector("[data-editor]");
+
+// What stands in the forms of the painted item.
+function collect() {
+  const data = { answers: fields.answers(labelForm()), comment: labelForm().elements.comment.value };
+  const form = editor();
+  const stored = form?.elements.text.dataset.stored ?? form?.elements.text.defaultValue;
+  if (form && form.elements.text.value !== stored) {
+    for (const name of WORDS) data[name] = form.elements[name].value;
+  }
+  return data;
 }
+
+function draft() {
+  const form = labelForm();
+  const { item, revision } = panel().dataset;
+  return { key: form.elements.key.value, item, revision: Number(revision), data: collect() };
+}
+
+// Something was typed or chosen.
+export function keep() {
+  if (!labelForm()) return;
+  const now = draft();
+  if (!begun && JSON.stringify(now.data) === painted) return;
+  begun = true;
+  keepHere(now.item, now);
+  clearTimeout(timer);
+  timer = setTimeout(send, AFTER);
+}
+
+async function send(options = {}) {
+  clearTimeout(timer);
+  timer = 0;
+  const now = draft();
+  const answer = await postData(address("draft/"), now, options);
+  const kept = read(now.item);
+  const isLast = kept && JSON.stringify(kept.data) === JSON.stringify(now.data);
+  if (answer.kind === "stored" && isLast) forget(now.item);
+}
+
+// What waits to be sent goes out now: the page is left, or another item comes.
+export function hurry(options) {
+  if (timer) send(options);
+}
+
+// The label is on its way and carries all of it; a draft must not come after it.
+export function stop() {
+  clearTimeout(timer);
+  timer = 0;
+}
+
+function fill(form, answers) {
+  for (const input of form.querySelectorAll("fieldset[data-field] :is(input, textarea)")) {
+    const values = answers[input.name];
+    if (!values) continue;
+    if (input.matches("textarea")) [input.value] = values;
+    else input.checked = values.includes(input.value);
+  }
+}
+
+// Of a form whose first field sends it, the button that was picked.
+const pickOf = (form, answers) => answers[form.querySelector("button.choice")?.name]?.[0];
+
+// Fills in what the server did not get, and makes the fields ready for keys; says whether a
+// correction was among it.
+export function restore() {
+  stop();
+  begun = false;
+  painted = null;
+  const form = labelForm();
+  if (!form) return false;
+  const kept = read(panel().dataset.item);
+  const answers = kept?.data.answers ?? {};
+  fill(form, answers);
+  if (kept?.data.comment) form.elements.comment.value = kept.data.comment;
+  fields.bind(form);
+  if (pickOf(form, answers)) fields.pick(form, pickOf(form, answers));
+  if (!kept) painted = JSON.stringify(collect());
+  const isCorrected = restoreCorrection(kept);
+  if (kept) keep();
+  return isCorrected;
+}
+
+function restoreCorrection(kept) {
+  const isFresh = kept?.revision === Number(panel().dataset.revision);
+  if (!editor() || !isFresh || !kept.data.text) return false;
+  for (const name of WORDS) editor().elements[name].value = kept.data[name] ?? "";
+  return true;
+}
+
+// The correction that was begun on texts that are no more; empty if there is none.
+export function stale() {
+  const kept = read(panel().dataset.item ?? "");
+  return kept && kept.revision !== Number(panel().dataset.revision) ? (kept.data.text ?? "") : "";
+}
+
+// A choice that was made when the person was signed out: offered again, never sent unasked.
+const chosenName = () => `chosen|${nameOf(panel().dataset.item)}`;
+export const remember = (value) => sessionStorage.setItem(chosenName(), value);
+
+export function remembered() {
+  const value = sessionStorage.getItem(chosenName());
+  sessionStorage.removeItem(chosenName());
+  return value;
+}
+
+window.addEventListener("pagehide", () => hurry({ keepalive: true }));

@@ -1,25 +1,21 @@
-// When a submission does not reach the server: nothing is lost, and the page says so.
+// When something that was sent did not reach the server: nothing is lost, and the page says so.
 const AGAIN_AFTER = 5000;
 
-let failed = null;
+let again = null;
 let timer = 0;
 
 const SAYINGS = {
   connection: "No connection to the server.",
   server: "The server could not answer.",
   "signed-out": "You have been signed out.",
-  refused: "The server refused this page.",
+  forbidden: "The server refused this page.",
+  refused: "The server refused this.",
 };
-
-function what(form, button) {
-  if (form.matches("[data-label]")) return `Your label “${button?.dataset.title}” is kept here and not stored yet.`;
-  if (form.matches("[data-editor]")) return "Your correction is kept here and not stored yet.";
-  return "Nothing was undone yet.";
-}
 
 function action(cause) {
   if (cause === "connection" || cause === "server") {
     const button = document.createElement("button");
+    button.type = "button";
     button.addEventListener("click", retry);
     button.textContent = "Try again now";
     return button;
@@ -30,9 +26,16 @@ function action(cause) {
   return link;
 }
 
-export function show(form, button, cause) {
+function retry() {
+  const next = again;
   clear();
-  failed = { form, button };
+  next?.();
+}
+
+// `what` says what is kept; `repeat` sends it once more, which is tried every few seconds.
+export function show(cause, what, repeat) {
+  clear();
+  again = repeat;
   const notice = document.createElement("div");
   notice.className = "notice";
   notice.dataset.kind = "warning";
@@ -41,30 +44,35 @@ export function show(form, button, cause) {
   const row = document.createElement("div");
   row.className = "row";
   const next = action(cause);
-  next.className = "button";
+  next.classList.add("button");
   row.append(next);
-  notice.append(strong, what(form, button), row);
+  notice.append(strong, what, row);
   document.getElementById("trouble").replaceChildren(notice);
   if (next.matches("button")) {
-    notice.querySelector(".row").append("It is sent again every few seconds.");
+    row.append("It is sent again every few seconds.");
     timer = setTimeout(retry, AGAIN_AFTER);
   }
 }
 
+// A text that has no place in the form any more and must not be lost.
+export function keep(title, text) {
+  const notice = document.createElement("div");
+  notice.className = "notice";
+  notice.dataset.kind = "warning";
+  const strong = document.createElement("strong");
+  strong.textContent = title;
+  const words = document.createElement("pre");
+  words.className = "text";
+  words.tabIndex = 0;
+  words.textContent = text;
+  notice.append(strong, words);
+  document.getElementById("trouble").append(notice);
+}
+
 export function clear() {
   clearTimeout(timer);
-  failed = null;
+  again = null;
   document.getElementById("trouble").replaceChildren();
 }
 
-export const isRetry = (form) => failed?.form === form && failed.again === true;
-
-// The submission carries its own key, so the server takes it once however often it is sent.
-function retry() {
-  if (!failed?.form.isConnected) return clear();
-  clearTimeout(timer);
-  failed.again = true;
-  failed.form.requestSubmit(failed.button ?? undefined);
-}
-
-window.addEventListener("online", retry);
+window.addEventListener("online", () => again && retry());

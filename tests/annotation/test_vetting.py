@@ -61,7 +61,8 @@ def test_a_label_leads_to_the_next_item_and_says_what_was_stored(member: Members
     make_item(member.project, "first")
     make_item(member.project, "second")
     client = browser_of(member)
-    data = shown(take(member), choice="not-sure", comment="why?", seconds="4.5")
+    why = {"choice": "not-sure", "reason": "question-unclear"}
+    data = shown(take(member), **why, comment="why?", seconds="4.5")
     page = body(client.post(url("vet-label", member), data, follow=True))
     assert "first is labelled: Not sure." in page
     assert 'data-item="second"' in page
@@ -205,8 +206,7 @@ def test_the_view_of_the_differences_is_remembered(member: Membership) -> None:
     client = browser_of(member)
     client.get(url("vet", member), {"view": "side"})
     page = body(client.get(url("vet", member)))
-    assert re.search(r'data-shows="inline"\s+hidden', page)
-    assert not re.search(r'data-shows="side"\s+hidden', page)
+    assert 'data-view="side" aria-current="true"' in page
 
 
 def test_the_editor_opens_without_a_script(member: Membership) -> None:

@@ -12,7 +12,7 @@ from tests.builders import TEXTS, make_item, make_member, make_project, take
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 # The second press of a double press that comes when the next item is on the screen already.
-SECOND_PRESS = """document.addEventListener("htmx:after:swap", () => setTimeout(() => {
+SECOND_PRESS = """document.addEventListener("vet:painted", () => setTimeout(() => {
   const press = new KeyboardEvent("keydown", { key: "1", code: "Digit1", bubbles: true });
   document.body.dispatchEvent(press);
 }, 150))"""
@@ -34,7 +34,7 @@ def label_screen(open_page: OpenPage, member: Membership) -> Page:
 
 def wait_for(page: Page, key: str) -> None:
     """Until this item is painted and takes a label."""
-    page.wait_for_selector(f'#panel[data-item="{key}"] .choices:not([disabled])')
+    page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')
 
 
 def said(page: Page) -> str:
@@ -47,6 +47,8 @@ def test_ten_items_are_labelled_by_the_keyboard_alone(
     page = label_screen(open_page, member)
     for number in range(1, 11):
         page.keyboard.press(str((number - 1) % 5 + 1))
+        if number % 5 == 0:  # not sure: one more key says what is in the way
+            page.keyboard.press("3")
         wait_for(page, f"item-{number + 1:02}")
     choices = ["valid", "invalid", "score-invariant", "not-relevant", "not-sure"] * 2
     assert list(Label.objects.order_by("pk").values_list("choice", flat=True)) == choices
@@ -69,7 +71,7 @@ def test_the_text_is_corrected_in_place(open_page: OpenPage, member: Membership)
     page.keyboard.press("Control+a")
     page.keyboard.type("A spider has 12345 legs.")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector('#panel[data-revision="2"] .choices:not([disabled])')
+    page.wait_for_selector('#panel[data-revision="2"][data-ready]')
     assert page.inner_text(".diff-inline ins").strip() == "12345"
     assert Revision.objects.get(number=2).texts["perturbed"] == "A spider has 12345 legs."
     assert not Label.objects.exists()
@@ -91,7 +93,7 @@ def test_unsaved_text_survives_leaving_and_loading_again(
     assert page.input_value("#correct-text") == TEXTS["perturbed"]
 
 
-def test_a_comment_outlives_a_correction_and_is_gone_once_it_is_sent(
+def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
@@ -100,14 +102,15 @@ def test_a_comment_outlives_a_correction_and_is_gone_once_it_is_sent(
     page.keyboard.press("e")
     page.keyboard.type("In fact: ")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector('#panel[data-revision="2"] .choices:not([disabled])')
+    page.wait_for_selector('#panel[data-revision="2"][data-ready]')
     assert page.input_value("#comment") == "One leg too few."
     page.keyboard.press("1")
     wait_for(page, "item-02")
+    assert page.input_value("#comment") == ""
     assert Label.objects.get().comment == "One leg too few."
     page.keyboard.press("u")
     wait_for(page, "item-01")
-    assert page.input_value("#comment") == ""
+    assert page.input_value("#comment") == "One leg too few."
 
 
 def test_unsaved_text_is_never_passed_over_by_a_label(
@@ -165,7 +168,7 @@ def test_keys_mean_nothing_while_typing_or_with_modifiers(
     page.keyboard.press("1")
     page.keyboard.press("Escape")
     assert not Label.objects.exists()
-    page.keyboard.press("5")
+    page.keyboard.press("4")
     wait_for(page, "item-02")
     assert Label.objects.get().comment == "123 due"
 
@@ -195,7 +198,7 @@ def test_the_differences_turn_to_side_by_side_and_stay_so(
 def test_a_key_goes_from_change_to_change(open_page: OpenPage, member: Membership) -> None:
     page = label_screen(open_page, member)
     page.keyboard.press("n")
-    assert said(page) == "Change 1 of 1"
+    assert said(page) == "Change 1 of 1, number"
     assert page.locator(".diff-inline [data-current]").count() == 2
 
 
@@ -205,11 +208,11 @@ def test_a_label_waits_for_the_connection_and_is_sent_once(
     page = label_screen(open_page, member)
     page.context.set_offline(True)
     page.keyboard.press("2")
-    expect(page.locator("#trouble")).to_contain_text("“Invalid” is kept here and not stored yet")
+    wait_for(page, "item-02")
+    expect(page.locator("#outbox")).to_contain_text("1 label waits for the connection")
     assert not Label.objects.exists()
     page.context.set_offline(False)
-    wait_for(page, "item-02")
-    expect(page.locator("#trouble")).to_be_empty()
+    expect(page.locator("#outbox")).to_be_empty()
     assert Label.objects.get().choice == "invalid"
 
 

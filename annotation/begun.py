@@ -1,0 +1,70 @@
+"""What stands in the form when an item is painted: a draft, else what the person said before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+
+from annotation import drafting
+from annotation.models import Draft, Membership
+from annotation.offers import Offer
+from annotation.tasktypes import TaskType
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Answers by field, and words; `stale_text` is a correction of texts that are no more."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    comment: str = ""
+    text: str = ""
+    note: str = ""
+    stale_text: str = ""
+    draft: Draft | None = None
+
+
+def on(member: Membership, offer: Offer, task: TaskType) -> Begun:
+    """What the member had begun on the offered item, or said of it before."""
+    draft = drafting.on(member, offer.item)
+    if draft:
+        return _from_draft(draft, offer, task)
+    said = offer.previous
+    return Begun(answers=said.answers, comment=said.comment) if said else Begun()
+
+
+def entries(answers: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Stored answers as a form would send them, by the names of its inputs."""
+    sent: dict[str, list[str]] = {}
+    for name, answer in answers.items():
+        if isinstance(answer, Mapping):
+            sent |= {f"{name}.{part}": [str(said)] for part, said in answer.items()}
+        elif isinstance(answer, bool):
+            sent[name] = ["yes" if answer else "no"]
+        else:
+            sent[name] = [str(one) for one in (answer if isinstance(answer, list) else [answer])]
+    return sent
+
+
+def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> Begun:
+    data = draft.data
+    text = data.get("text", "")
+    fresh = draft.revision == offer.revision.number
+    return Begun(
+        answers=_answers(data.get("answers", {}), offer, task),
+        comment=data.get("comment", ""),
+        text=text if fresh else "",
+        note=data.get("note", "") if fresh else "",
+        stale_text="" if fresh else text,
+        draft=draft,
+    )
+
+
+def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dict[str, Any]:
+    """What a form had in its fields, as half answers."""
+    post = QueryDict(mutable=True)
+    for name, values in sent.items():
+        post.setlist(name, values)
+    asked = task.at("blind" if offer.phase == "blind" else "work")
+    given = {field.name: field.from_post(post) for field in asked}
+    return {name: answer for name, answer in given.items() if answer is not None}

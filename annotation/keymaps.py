@@ -1,0 +1,63 @@
+"""The keys of the label screen, and those that a person changed.
+
+An action is named by the key that it has unless somebody changes it; what a person changed is a
+dict of that name to the key they press instead. Pages and scripts know the names alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that a key does; `name` is its key as long as nobody changes it."""
+
+    name: str
+    title: str
+    group: str
+
+
+DIGITS = "1234567890"
+ACTIONS = (
+    *(Action(digit, f"Choice or point {digit}", "Choose") for digit in DIGITS),
+    Action("c", "Comment", "Say more"),
+    Action("e", "Correct the text", "Say more"),
+    Action("f", "Flag for a lead", "Say more"),
+    Action("u", "Undo the last label", "Move on"),
+    Action("s", "Skip for now", "Move on"),
+    Action("d", "Next way to show the difference", "Read"),
+    Action("n", "Next change; next item after practice", "Read"),
+    Action("p", "Previous change", "Read"),
+    Action("w", "Fold or show white space and formatting", "Read"),
+    Action("g", "Guidelines", "Read"),
+    Action("b", "Siblings: other items of the same question", "Read"),
+    Action("?", "All keys", "Read"),
+)
+BY_NAME = {action.name: action for action in ACTIONS}
+
+
+def changed(pressed: Mapping[str, str]) -> dict[str, str]:
+    """What differs from the keys that everybody has, of a whole set of keys by action."""
+    tidied = {name: key.strip().lower() for name, key in pressed.items() if name in BY_NAME}
+    return {name: key for name, key in tidied.items() if key and key != name}
+
+
+def key_of(changes: Mapping[str, str], name: str) -> str:
+    """The key that the person presses for an action."""
+    return changes.get(name, name)
+
+
+def problems(changes: Mapping[str, str]) -> dict[str, str]:
+    """What is wrong with changed keys, by action: not one character, or taken by another one."""
+    found = {}
+    for name, key in changes.items():
+        others = [other for other in ACTIONS if other.name != name]
+        taken = [other for other in others if key_of(changes, other.name) == key]
+        if len(key) != 1 or not key.isprintable() or key.isspace():
+            found[name] = "A key is one letter, digit or sign, without Ctrl or Alt."
+        elif taken:
+            found[name] = (
+                f"“{key}” is the key of “{taken[0].title}” already: "
+                "choose another here, or change that one as well."
+            )
+    return found

@@ -1,0 +1,52 @@
+"""Other items made of the same question, and what the member said of them."""
+
+from dataclasses import dataclass
+
+from annotation import tasktypes
+from annotation.models import LIKE_WORK, Item, Label, Membership, Stage
+
+MOST = 100
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """An item of the same cluster; `said` is the member's choice in words, empty if there is none.
+
+    `text` is its text under judgement, shown only once the member has labelled the item: before
+    that it would give away what an item shown blind asks.
+    """
+
+    item: Item
+    said: str
+    text: str
+
+
+def of(member: Membership, item: Item) -> list[Sibling] | None:
+    """The item's siblings; None as long as the member has the item to judge blind."""
+    if _is_blind(member, item):
+        return None
+    task = tasktypes.of_project(member.project)
+    others = list(Item.objects.in_project(member.project).of_cluster(item)[:MOST])
+    labels = Label.objects.current().of_member(member.pk).at_stages(LIKE_WORK)
+    said = {label.item_id: label for label in labels.for_items(others)}
+    blind = member.project.blind_first
+    return [
+        _sibling(task, other, said.get(other.pk))
+        for other in others
+        if other.pk in said or (other.purpose == "test" and not blind)
+    ]
+
+
+def _sibling(task: tasktypes.TaskType, item: Item, label: Label | None) -> Sibling:
+    if label is None:
+        return Sibling(item, "", "")
+    judged = task.diff[1] if task.diff else task.correctable
+    text = label.revision.texts.get(judged, "")
+    return Sibling(item, task.title_of(label.choice), text if isinstance(text, str) else "")
+
+
+def _is_blind(member: Membership, item: Item) -> bool:
+    if not member.project.blind_first:
+        return False
+    labels = Label.objects.current().of_member(member.pk).of_item(item)
+    return not labels.at_stage(Stage.BLIND).exists()

@@ -1,0 +1,128 @@
+"""What the label screen does beside labelling: hold, draft, flag, look at siblings, guidelines."""
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation import access, drafting, guidelines, offers, queue, siblings
+from annotation.models import Item, Membership
+from annotation.views.painting import HtmxRequest
+from annotation.views.vetting import submission
+
+
+@require_POST
+@login_required
+def hold(request: HttpRequest, slug: str) -> JsonResponse:
+    """Hold on to the items of an open page; the keys of those that are still the person's."""
+    member = access.member_for(request, slug, right="label")
+    return JsonResponse({"held": sorted(queue.renew(member))})
+
+
+@require_POST
+@login_required
+def draft(request: HttpRequest, slug: str) -> JsonResponse:
+    """Keep what the person has begun: a JSON object of key, item, revision and data."""
+    member = access.member_for(request, slug, right="label")
+    try:
+        kept = drafting.keep(member, **_begun(request.body))
+    except drafting.Refused as problem:
+        return JsonResponse({"problem": str(problem)}, status=422)
+    return JsonResponse({"kept": kept is not None})
+
+
+@submission
+def drop(request: HtmxRequest, member: Membership) -> HttpResponse:
+    """Throw a draft away, as the person asked on the pile of drafts."""
+    item = _item(member, request.POST.get("item", ""))
+    if item:
+        drafting.drop(member, item)
+        messages.success(request, f"The draft on {item.key} is thrown away.")
+    return redirect("piles", slug=member.project.slug)
+
+
+@submission
+def flag(request: HtmxRequest, member: Membership) -> HttpResponse:
+    """Ask a lead to look at the item, or take that back."""
+    key = request.POST.get("item", "")
+    try:
+        stands = queue.flag(member, key, note=request.POST.get("note", "")[:2000])
+    except queue.Refused as problem:
+        said, status = {"problem": str(problem)}, 422
+    else:
+        said, status = {"said": _of_flag(key, stands), "flagged": "yes" if stands else ""}, 200
+    if request.htmx:
+        return JsonResponse(said, status=status)
+    messages.info(request, said.get("said") or said["problem"])
+    return redirect("vet", slug=member.project.slug)
+
+
+@require_GET
+@never_cache
+@login_required
+def brothers(request: HttpRequest, slug: str) -> HttpResponse:
+    """Other items of the same question, with what the person said of them; not while blind."""
+    member = access.member_for(request, slug, right="label")
+    item = _item(member, request.GET.get("item", ""))
+    found = siblings.of(member, item) if item else []
+    context = {"project": member.project, "item": item, "siblings": found}
+    refused = found is None or item is None
+    template = "annotation/vetting/_siblings.html"
+    return render(request, template, context, status=409 if refused else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def told(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The guidelines as they hold of an item; posted, that the person has read them."""
+    member = access.member_for(request, slug, right="label")
+    if request.method == "POST":
+        number = request.POST.get("number", "")
+        guidelines.acknowledge(member, int(number) if number.isdecimal() else 0)
+        return HttpResponse(status=204) if request.htmx else redirect("vet", slug=slug)
+    version = guidelines.current(member.project)
+    context = {"project": member.project, "version": version, **_told(member, request, version)}
+    return render(request, "annotation/vetting/_guidelines.html", context)
+
+
+def _told(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
+    """The guidelines of every item and, of an item that the address names, of its kind."""
+    item = _item(member, request.GET.get("item", ""))
+    if version is None or item is None:
+        return {"text": version.text if version else ""}
+    found = guidelines.for_item(version, member.project, item)
+    return {
+        "text": found.text,
+        "kind": found.kind if found.variant else "",
+        "variant": found.variant,
+    }
+
+
+def _begun(body: bytes) -> dict[str, Any]:
+    """The arguments of `drafting.keep`. Raises `drafting.Refused` for anything else."""
+    try:
+        sent = json.loads(body[: drafting.LONGEST * 6])
+        return {
+            "key": str(sent["key"]),
+            "item_key": str(sent["item"]),
+            "revision": int(sent["revision"]),
+            "data": sent["data"],
+        }
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise drafting.Refused("What the page sent cannot be read. Load it again.") from error
+
+
+def _item(member: Membership, key: str) -> Item | None:
+    """An item that the member was shown; any other is as good as none."""
+    item = Item.objects.in_project(member.project).for_page(key)
+    return item if item and offers.knows(member, item) else None
+
+
+def _of_flag(key: str, stands: bool) -> str:
+    return f"{key} is flagged for a lead." if stands else f"{key} is no longer flagged."

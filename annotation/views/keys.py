@@ -1,0 +1,34 @@
+"""The keys of the label screen as one person wants them."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from annotation.forms import KeysForm
+from annotation.models import Account
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def keys(request: HttpRequest) -> HttpResponse:
+    """Show and change one's keys; two things on one key are refused."""
+    account = request.user
+    assert isinstance(account, Account)
+    form = KeysForm(request.POST if request.method == "POST" else None, account=account)
+    if request.method == "POST" and "reset" in request.POST:
+        _store(account, {})
+        messages.success(request, "Your keys are those that everybody has.")
+        return redirect("keys")
+    if request.method == "POST" and form.is_valid():
+        _store(account, form.changes())
+        messages.success(request, "Your keys are stored. The label screen uses them from now on.")
+        return redirect("keys")
+    status = 422 if form.is_bound else 200
+    return render(request, "annotation/keys.html", {"form": form}, status=status)
+
+
+def _store(account: Account, changes: dict[str, str]) -> None:
+    account.keys = changes
+    account.save(update_fields=["keys"])

@@ -1,0 +1,145 @@
+"""What the label screen shows: a page, or for a script its panel and its desk alone.
+
+The panel is one item with what is asked of it; the desk is what stays from item to item: how far
+one has come, the last ten labels, the piles.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django_htmx.middleware import HtmxDetails
+
+from annotation import begun, diffs, guidelines, keymaps, piles, practising, queue, tasktypes
+from annotation import taxonomy as categories
+from annotation.models import Account, Label, Mark, Membership, Slot, Stage
+from annotation.offers import Offer, Waiting
+
+
+class HtmxRequest(HttpRequest):
+    """A request as the htmx middleware leaves it."""
+
+    htmx: HtmxDetails
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What went wrong and what to do now; `kept` is a text that the person would else lose."""
+
+    title: str
+    text: str
+    kept: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What to paint, and what to say about it. `lesson` is the label that is explained first."""
+
+    offer: Offer | Waiting | None = None
+    said: str = ""
+    notice: Notice | None = None
+    lesson: Label | None = None
+    edit: bool = False
+    status: int = 200
+
+
+def page(request: HtmxRequest, member: Membership, shown: Shown) -> HttpResponse:
+    """The whole page; for a script the panel with the desk."""
+    template = "annotation/vet.html#both" if request.htmx else "annotation/vet.html"
+    context = {**_desk(request, member, shown), **_panel(request, member, shown)}
+    return render(request, template, context, status=shown.status)
+
+
+def panel(request: HtmxRequest, member: Membership, offer: Offer) -> HttpResponse:
+    """The panel alone, of an item that is held ahead."""
+    context = {**_frame(request, member), **_panel(request, member, Shown(offer))}
+    return render(request, "annotation/vet.html#panel", context)
+
+
+def desk(request: HtmxRequest, member: Membership, said: str) -> HttpResponse:
+    """The desk alone, for a page that has the next item already."""
+    return render(request, "annotation/vet.html#desk", _desk(request, member, Shown(said=said)))
+
+
+def _frame(request: HttpRequest, member: Membership) -> dict[str, Any]:
+    assert isinstance(request.user, Account)
+    return {
+        "project": member.project,
+        "member": member,
+        "task": tasktypes.of_project(member.project),
+        "changed_keys": request.user.keys,
+    }
+
+
+def _desk(request: HttpRequest, member: Membership, shown: Shown) -> dict[str, Any]:
+    progress = queue.progress(member)
+    return {
+        **_frame(request, member),
+        "actions": keymaps.ACTIONS,
+        "progress": progress,
+        "piles": piles.counts(member, progress),
+        "recent": queue.recent(member),
+        "news": guidelines.unseen(member),
+        "told": guidelines.current(member.project),
+        "said": shown.said,
+    }
+
+
+def _panel(request: HttpRequest, member: Membership, shown: Shown) -> dict[str, Any]:
+    context = {"said": shown.said, "notice": shown.notice, "edit": shown.edit}
+    if shown.lesson:
+        return context | _lesson(member, shown.lesson)
+    if isinstance(shown.offer, Offer):
+        return context | _item(member, shown.offer)
+    return context | {"waiting": shown.offer}
+
+
+def _item(member: Membership, offer: Offer) -> dict[str, Any]:
+    """Everything about the item; of a blind one only what may be seen before it is judged."""
+    task = tasktypes.of_project(member.project)
+    start = begun.on(member, offer, task)
+    context = {
+        "offer": offer,
+        "phase": offer.phase,
+        "begun": start,
+        "answers": start.answers,
+        "history": list(piles.said_before(member, offer.item)),
+        "flagged": Mark.objects.of(member.pk, Mark.Kind.FLAG).on(offer.item).exists(),
+        "reopened": offer.slot.state != Slot.State.HELD or offer.slot.member_id != member.pk,
+    }
+    if offer.phase == "blind" and task.blind:
+        texts = {name: offer.revision.texts.get(name, "") for name in task.blind.shows}
+        return context | {"texts": texts}
+    return context | _revealed(task, offer)
+
+
+def _revealed(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
+    return {
+        "texts": offer.revision.texts,
+        "correctable": offer.revision.texts.get(task.correctable, ""),
+        "category": categories.load().find(offer.item.category),
+        "difference": diffs.of(offer.revision) if task.diff else None,
+    }
+
+
+def _lesson(member: Membership, label: Label) -> dict[str, Any]:
+    """What a practice item teaches: what the person said, what is right, and why."""
+    task = tasktypes.of_project(member.project)
+    lesson = practising.lesson(label)
+    assert lesson is not None
+    return {
+        "lesson": lesson,
+        "compared": [
+            (field, field.shown(lesson.known[field.name]), _said(field, lesson.answers))
+            for field in task.at(Stage.WORK)
+            if field.name in lesson.known
+        ],
+        "texts": label.revision.texts,
+        "category": categories.load().find(label.item.category),
+        "difference": diffs.of(label.revision) if task.diff else None,
+    }
+
+
+def _said(field: Any, answers: dict[str, Any]) -> str:
+    return field.shown(answers[field.name]) if field.name in answers else "nothing"

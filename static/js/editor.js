@@ -1,0 +1,36 @@
+// The correction of a text in its place.
+import * as drafts from "./drafts.js";
+
+const formOf = (panel) => panel.querySelector("[data-editor]");
+
+export function open(panel, isOpen = true) {
+  const form = formOf(panel);
+  if (!form) return false;
+  form.hidden = !isOpen;
+  for (const part of panel.querySelectorAll("[data-answers]")) part.hidden = isOpen;
+  const target = isOpen ? form.elements.text : panel.querySelector("[data-focus]");
+  target.focus();
+  if (isOpen) target.setSelectionRange(0, 0);
+  return true;
+}
+
+const storedOf = (form) => form.elements.text.dataset.stored ?? form.elements.text.defaultValue;
+
+export function hasUnsaved(panel) {
+  const form = formOf(panel);
+  return Boolean(form) && !form.hidden && form.elements.text.value !== storedOf(form);
+}
+
+// Says that the text in the editor is not the stored one.
+export function showRestored(panel) {
+  formOf(panel).querySelector("[data-restored]").hidden = false;
+}
+
+export function startAnew(panel) {
+  const form = formOf(panel);
+  form.elements.text.value = storedOf(form);
+  form.elements.note.value = "";
+  form.querySelector("[data-restored]").hidden = true;
+  form.elements.text.focus();
+  drafts.keep();
+}

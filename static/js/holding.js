@@ -1,0 +1,46 @@
+// Holding on to the items of the page while the person works; else they free themselves.
+import { address, panel, postData, screen } from "./page.js";
+
+const minutes = () => Number(screen().dataset.holdMinutes) * 60_000;
+
+let renewed = Date.now();
+let worked = Date.now();
+let told = false;
+
+// The server has just held the items of this page.
+export function reached() {
+  renewed = Date.now();
+  told = false;
+}
+
+const isWorking = () => document.visibilityState === "visible" && Date.now() - worked < minutes();
+export const isOver = () => Date.now() - renewed > minutes();
+
+// Whether the painted item is still the person's, as far as the server can be asked.
+async function renew() {
+  const answer = await postData(address("hold/"), {});
+  if (answer.kind !== "stored") return !isOver();
+  const { held } = JSON.parse(answer.body);
+  const { item, reopened } = panel().dataset;
+  if (item && reopened === undefined && !held.includes(item)) return false;
+  reached();
+  return true;
+}
+
+const keepOn = () => isWorking() && Date.now() - renewed > minutes() / 4 && renew();
+
+// Whether a label may go out; said once if the item may have gone to somebody else meanwhile.
+export async function mayGo(warn) {
+  if (!isOver() || told || (await renew())) return true;
+  told = true;
+  warn("You were away for a while: this item may have gone to somebody else. Your label is kept either way; press again to give it.");
+  return false;
+}
+
+export function begin() {
+  for (const kind of ["keydown", "pointerdown", "input", "scroll"]) {
+    document.addEventListener(kind, () => (worked = Date.now()), { capture: true, passive: true });
+  }
+  document.addEventListener("visibilitychange", keepOn);
+  setInterval(keepOn, minutes() / 3);
+}

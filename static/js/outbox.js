@@ -1,0 +1,146 @@
+// Labels on their way. Each is kept in this browser from the moment it is given until the server
+// has answered, so that neither a lost connection nor a closed window loses it. Its key goes with
+// it: the server takes the same key once, however often it is sent.
+import { address, fieldsOf, panel, post, screen } from "./page.js";
+import * as drafts from "./drafts.js";
+
+const AGAIN_AFTER = 5000;
+const WHY = {
+  connection: "for the connection",
+  server: "since the server could not answer",
+  "signed-out": "until you sign in again",
+  forbidden: "until this page is loaded again",
+};
+
+const store = () => `outbox|${screen().dataset.who}`;
+const read = () => JSON.parse(localStorage.getItem(store()) ?? "[]");
+const flying = new Set();
+
+let sending = null;
+let timer = 0;
+let handle = {};
+
+function write(entries) {
+  if (entries.length) localStorage.setItem(store(), JSON.stringify(entries));
+  else localStorage.removeItem(store());
+  show();
+}
+
+const put = (entry) => write([...read().filter((one) => one.key !== entry.key), entry]);
+export const remove = (entry) => write(read().filter((one) => one.key !== entry.key));
+export const waiting = () => read().filter((one) => !one.refused && !flying.has(one.key));
+
+export function entry(form, button, seconds) {
+  const fields = fieldsOf(form, button).filter(([name]) => name !== "seconds");
+  const { item } = panel().dataset;
+  const title = (button?.dataset.title ? button : form.querySelector("label[data-title]:has(:checked)"))?.dataset.title ?? "answers";
+  return { key: form.elements.key.value, item, title, fields: [...fields, ["seconds", seconds]] };
+}
+
+// Sends one label; `isNextHere` asks for the desk alone.
+export async function send(one, isNextHere) {
+  put(one);
+  flying.add(one.key);
+  const headers = isNextHere ? { "Vet-Next": "here" } : {};
+  const answer = await post(address("label/"), one.fields, { headers });
+  flying.delete(one.key);
+  if (answer.kind === "stored" || answer.kind === "refused") remove(one);
+  else put({ ...one, why: answer.kind });
+  return answer;
+}
+
+// Sends what waits, in order, and stops where the connection ends.
+export function flush() {
+  sending ??= sendAll().finally(() => {
+    sending = null;
+    later();
+  });
+  return sending;
+}
+
+async function sendAll() {
+  clearTimeout(timer);
+  let last = null;
+  for (const one of waiting()) {
+    const answer = await send(one, true);
+    if (answer.kind === "stored") last = answer;
+    else if (answer.kind === "refused") refuse(one, answer);
+    else if (answer.kind !== "server") break;
+  }
+  if (last) handle.sent(last.body, waiting().length);
+}
+
+function later() {
+  clearTimeout(timer);
+  const reasons = waiting().map((one) => one.why);
+  if (reasons.some((why) => why === "connection" || why === "server")) {
+    timer = setTimeout(flush, AGAIN_AFTER);
+  }
+}
+
+// A label that the server cannot take stays in sight until the person has seen it.
+function refuse(one, answer) {
+  const notice = new DOMParser().parseFromString(answer.body, "text/html").querySelector("[data-notice]");
+  put({ ...one, refused: notice?.textContent.trim().replace(/\s+/g, " ") ?? "The server refused it." });
+}
+
+function button(text, does) {
+  const made = document.createElement("button");
+  made.className = "button";
+  made.type = "button";
+  made.textContent = text;
+  made.addEventListener("click", does);
+  return made;
+}
+
+function line(kind, strong, text, ...actions) {
+  const notice = document.createElement("div");
+  notice.className = "notice vet-outbox";
+  notice.dataset.kind = kind;
+  const title = document.createElement("strong");
+  title.textContent = strong;
+  const words = document.createElement("span");
+  words.textContent = text;
+  notice.append(title, words, ...actions);
+  return notice;
+}
+
+function ofWaiting() {
+  const late = waiting().filter((one) => one.why);
+  if (!late.length) return [];
+  const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
+  const why = late.at(-1).why;
+  const text = "Kept in this browser, and sent by itself.";
+  const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
+  return [line("warning", `${many} ${WHY[why]}.`, text, act)];
+}
+
+function link(why) {
+  const made = document.createElement("a");
+  made.className = "button";
+  made.href = location.pathname;
+  made.textContent = why === "signed-out" ? "Sign in and come back" : "Load the page again";
+  return made;
+}
+
+function ofRefused(one) {
+  const open = button("Open the item", () => handle.open(one.item, () => remove(one)));
+  const comment = one.fields.find(([name]) => name === "comment")?.[1];
+  const words = comment ? `${one.refused} You wrote: “${comment}”` : one.refused;
+  const title = `Your label “${one.title}” of ${one.item} was not stored.`;
+  return line("error", title, words, open, button("Close", () => remove(one)));
+}
+
+function show() {
+  const refused = read().filter((one) => one.refused);
+  document.getElementById("outbox").replaceChildren(...ofWaiting(), ...refused.map(ofRefused));
+}
+
+// `handlers`: sent(markup, left) after labels were sent late, open(item, then) to show an item.
+export function begin(handlers) {
+  handle = handlers;
+  window.addEventListener("online", flush);
+  for (const one of read()) drafts.forget(one.item);
+  show();
+  if (waiting().length) flush();
+}

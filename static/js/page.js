@@ -1,0 +1,61 @@
+// The page's own parts: the panel of the item, the announcer, and how the server is asked.
+export const screen = () => document.getElementById("screen");
+export const panel = () => document.getElementById("panel");
+export const say = (text) => document.getElementById("announcer").replaceChildren(text);
+export const address = (name) => screen().dataset.base + name;
+
+// Words in sight as well, beside the last label.
+export function tell(text) {
+  const last = document.querySelector("[data-last]");
+  if (last) last.textContent = text;
+  say(text);
+}
+
+const token = () => document.querySelector("[name=csrfmiddlewaretoken]").value;
+const TIMEOUT = 8000;
+
+// Markup from the server, parsed and inert.
+export function parse(markup) {
+  const template = document.createElement("template");
+  template.innerHTML = markup;
+  return document.importNode(template.content, true);
+}
+
+// What became of a request: stored, refused, signed-out, forbidden, server or connection.
+function kindOf(response) {
+  if (response.redirected) return "signed-out";
+  if (response.ok) return "stored";
+  if (response.status === 409 || response.status === 422) return "refused";
+  return response.status >= 500 ? "server" : "forbidden";
+}
+
+export async function ask(url, options = {}) {
+  const headers = { "HX-Request": "true", ...options.headers };
+  try {
+    const signal = options.signal ?? AbortSignal.timeout(TIMEOUT);
+    const response = await fetch(url, { ...options, headers, signal });
+    return { kind: kindOf(response), status: response.status, body: await response.text() };
+  } catch {
+    return { kind: "connection", status: 0, body: "" };
+  }
+}
+
+// `fields` are pairs of a name and a value; the token is always the present page's.
+export function post(url, fields, options = {}) {
+  const body = new URLSearchParams(fields);
+  body.set("csrfmiddlewaretoken", token());
+  return ask(url, { ...options, method: "POST", body });
+}
+
+export function postData(url, data, options = {}) {
+  const headers = { "Content-Type": "application/json", "X-CSRFToken": token() };
+  return ask(url, { ...options, method: "POST", headers, body: JSON.stringify(data) });
+}
+
+// What a form would send, without the token.
+export function fieldsOf(form, button) {
+  const fields = [...new FormData(form, button ?? undefined)];
+  return fields.filter(([name]) => name !== "csrfmiddlewaretoken");
+}
+
+export const pause = (time) => new Promise((done) => setTimeout(done, time));

@@ -1,0 +1,388 @@
+"""Fast hands at the label screen: nothing lands where it was not meant, and nothing is lost."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, Request, Route, expect
+
+from annotation import queue
+from annotation.models import Account, Draft, Label, Mark, Membership, Project, Revision, Slot
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import violations
+from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project, take
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+NOT_SURE, UNCLEAR = "5", "3"
+
+
+@pytest.fixture
+def member() -> Membership:
+    return with_items(make_project(), 24)
+
+
+def with_items(project: Project, number: int) -> Membership:
+    for place in range(1, number + 1):
+        make_item(project, f"item-{place:02}", cluster=f"cluster-{place % 2}")
+    return make_member(project)
+
+
+def label_screen(open_page: OpenPage, member: Membership, key: str = "item-01") -> Page:
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    wait_for(page, key)
+    return page
+
+
+def wait_for(page: Page, key: str) -> None:
+    """Until this item is painted and takes a label."""
+    page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')
+
+
+def choose(page: Page, digit: str, then: str) -> None:
+    page.keyboard.press(digit)
+    wait_for(page, then)
+
+
+def choices() -> dict[str, str]:
+    current = Label.objects.current()
+    return dict(current.order_by("item__position").values_list("item__key", "choice"))
+
+
+def sent_to(page: Page, path: str) -> list[Request]:
+    """The posts to an address, in a list that grows."""
+    found: list[Request] = []
+    page.on(
+        "request",
+        lambda one: found.append(one) if one.method == "POST" and one.url.endswith(path) else None,
+    )
+    return found
+
+
+def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    for number in range(1, 6):
+        choose(page, "1", f"item-{number + 1:02}")
+    page.keyboard.press("e")  # a correction
+    page.keyboard.press("Control+a")
+    page.keyboard.type("A spider has ten legs.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-item="item-06"][data-revision="2"][data-ready]')
+    choose(page, "1", "item-07")
+    page.keyboard.press(NOT_SURE)  # not sure, with the reason by one more key
+    choose(page, UNCLEAR, "item-08")
+    choose(page, "2", "item-09")
+    choose(page, "u", "item-08")  # two undos
+    choose(page, "u", "item-07")
+    page.keyboard.press(NOT_SURE)
+    choose(page, UNCLEAR, "item-08")
+    for number in range(8, 21):
+        choose(page, "3", f"item-{number + 1:02}")
+    page.focus(".last-ten button:nth-of-type(3)")  # one of the last ten, changed
+    page.keyboard.press("Enter")
+    wait_for(page, "item-18")
+    expect(page.locator(".vet-history")).to_contain_text("You said Score-invariant")
+    choose(page, "4", "item-21")
+    said = choices()
+    assert len(said) == 20
+    assert said["item-18"] == "not-relevant"
+    assert Label.objects.get(item__key="item-07", current=True).answers["reason"]
+    assert Revision.objects.filter(number=2).count() == 1
+    assert Label.objects.filter(withdrawn_at__isnull=False).count() == 2
+    assert "20 by you" in page.inner_text(".vet-progress")
+
+
+def test_keys_pressed_twenty_times_a_second_label_the_painted_item_alone(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    for _ in range(60):
+        page.keyboard.press("1")
+        page.wait_for_timeout(50)
+    wait_for(page, "item-02")
+    assert choices() == {"item-01": "valid"}
+    choose(page, "2", "item-03")
+    assert choices() == {"item-01": "valid", "item-02": "invalid"}
+
+
+def test_the_next_item_is_here_before_it_is_needed(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    assert set(held_by(member)) == {"item-01", "item-02"}
+    with page.expect_response("**/vet/label/") as answered:
+        page.keyboard.press("1")
+    assert 'id="panel"' not in answered.value.text()  # only the desk: the item is here already
+    wait_for(page, "item-02")
+    expect(page.locator("#announcer")).to_have_text(
+        "item-01 is labelled: Valid. Now item-02, Number errors."
+    )
+    assert set(held_by(member)) == {"item-02", "item-03"}
+
+
+def held_by(member: Membership) -> list[str]:
+    held = Slot.objects.filter(member=member, state="held")
+    return list(held.values_list("item__key", flat=True))
+
+
+def test_the_choice_is_in_sight_for_a_third_of_a_second(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("2")
+    expect(page.locator('#panel[data-item="item-01"] .choice[data-chosen]')).to_have_count(1)
+    assert page.inner_text("#announcer") == "Invalid."
+
+
+def test_labels_made_offline_survive_closing_and_are_sent_once(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("c")
+    page.keyboard.type("Without a net.")
+    page.keyboard.press("Escape")
+    page.context.set_offline(True)
+    choose(page, "2", "item-02")
+    page.keyboard.press("3")
+    expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
+    again = page.context.new_page()
+    page.close()
+    posts = sent_to(again, "/vet/label/")
+    page.context.set_offline(False)
+    again.goto(reverse("vet", args=[member.project.slug]))
+    expect(again.locator("#outbox")).to_be_empty()
+    assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
+    assert Label.objects.get(choice="invalid").comment == "Without a net."
+    assert Label.objects.count() == len(posts) == 2
+
+
+def test_a_label_whose_answer_is_slow_is_waited_for(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+
+    def slowly(route: Route) -> None:
+        page.wait_for_timeout(800)
+        route.continue_()
+
+    page.route("**/vet/label/", slowly)
+    page.keyboard.press("1")
+    page.wait_for_timeout(600)
+    assert page.get_attribute("#panel", "data-item") == "item-01"
+    wait_for(page, "item-02")
+    assert choices() == {"item-01": "valid"}
+
+
+def test_a_refused_label_brings_the_item_back_with_what_was_written(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("c")
+    page.keyboard.type("Seven would be wrong too.")
+    page.keyboard.press("Escape")
+    correct_behind_the_back(member)
+    page.keyboard.press("1")
+    page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
+    expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
+    assert page.input_value("#comment") == "Seven would be wrong too."
+    choose(page, "2", "item-02")
+    assert choices() == {"item-01": "invalid"}
+
+
+def correct_behind_the_back(member: Membership) -> None:
+    offer = take(member)
+    queue.correct(
+        member,
+        key=offer.key,
+        item_key=offer.item.key,
+        revision=1,
+        texts={"perturbed": "A spider has seven legs."},
+    )
+
+
+def test_a_label_refused_after_the_connection_came_back_is_shown_until_it_is_seen(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.context.set_offline(True)
+    choose(page, "1", "item-02")
+    correct_behind_the_back(member)
+    page.context.set_offline(False)
+    expect(page.locator("#outbox")).to_contain_text("“Valid” of item-01 was not stored")
+    page.click("text=Open the item")
+    page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
+    expect(page.locator("#outbox")).to_be_empty()
+
+
+def test_what_was_begun_survives_a_reload_and_another_computer(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("c")
+    page.keyboard.type("Half a thought")
+    page.reload()  # at once: what the server did not get is kept here
+    wait_for(page, "item-01")
+    assert page.input_value("#comment") == "Half a thought"
+    with page.expect_response("**/vet/draft/"):
+        page.focus("#comment")
+        page.keyboard.press("End")
+        page.keyboard.type(", and more")
+    other = label_screen(open_page, member)
+    assert other.input_value("#comment") == "Half a thought, and more"
+    choose(other, "1", "item-02")
+    assert Label.objects.get().comment == "Half a thought, and more"
+    assert not Draft.objects.exists()
+
+
+def test_a_half_written_correction_is_there_again(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("e")
+    with page.expect_response("**/vet/draft/"):
+        page.keyboard.type("In fact: ")
+    other = label_screen(open_page, member)
+    other.keyboard.press("e")
+    assert other.input_value("#correct-text") == f"In fact: {TEXTS['perturbed']}"
+    expect(other.locator("[data-restored]")).to_be_visible()
+    other.click("[data-discard]")
+    assert other.input_value("#correct-text") == TEXTS["perturbed"]
+
+
+def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> None:
+    member = with_items(make_project(blind_first=True), 3)
+    page = label_screen(open_page, member)
+    first = page.content()
+    with page.expect_response("**/vet/next/") as ahead:
+        page.reload()
+    for source in (first, ahead.value.text()):
+        assert TEXTS["gold"] not in source
+        assert "number-errors" not in source
+        assert "Number errors" not in source
+    assert TEXTS["perturbed"] in page.inner_text("#panel")
+    wait_for(page, "item-01")
+    answer_blind(page)
+    page.wait_for_selector('#panel[data-item="item-01"][data-phase="label"][data-ready]')
+    expect(page.locator(".vet-first-look")).to_have_text(
+        "Your first look: Yes; in the number; 3 Grave"
+    )
+    assert page.locator("#panel del").count() >= 1
+    choose(page, "1", "item-02")
+    assert page.get_attribute("#panel", "data-phase") == "blind"
+    stages = list(Label.objects.order_by("pk").values_list("stage", flat=True))
+    assert stages == ["blind", "work"]
+
+
+def answer_blind(page: Page) -> None:
+    """There is an error, where, and how bad: by the keyboard alone."""
+    page.keyboard.press("1")
+    page.keyboard.type("in the number")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("3")
+    page.keyboard.press("Control+Enter")
+
+
+def test_siblings_and_guidelines_open_by_a_key_and_close_by_another(
+    open_page: OpenPage, member: Membership
+) -> None:
+    make_guidelines(member.project, "# Read both\n\n- slowly")
+    page = label_screen(open_page, member)
+    choose(page, "1", "item-02")
+    choose(page, "2", "item-03")
+    page.keyboard.press("b")
+    expect(page.locator("#beside")).to_contain_text("item-01")
+    expect(page.locator("#beside li").first).to_contain_text("Valid")
+    expect(page.locator("#beside [data-focus]")).to_be_focused()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator("#beside")).to_be_hidden()
+    page.keyboard.press("g")
+    expect(page.locator("#beside li")).to_have_text("slowly")
+    assert violations(page) == []
+    choose(page, "1", "item-04")
+    expect(page.locator("#beside li")).to_have_text("slowly")
+
+
+def test_new_guidelines_are_announced_until_they_are_read(
+    open_page: OpenPage, member: Membership
+) -> None:
+    make_guidelines(member.project)
+    page = label_screen(open_page, member)
+    expect(page.locator("[data-news]")).to_contain_text("There are guidelines.")
+    page.click("[data-news] button")
+    expect(page.locator("[data-news]")).to_have_count(0)
+    page.reload()
+    wait_for(page, "item-01")
+    expect(page.locator("[data-news]")).to_have_count(0)
+
+
+def test_an_item_is_skipped_flagged_and_taken_back(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("f")
+    expect(page.locator('[aria-pressed="true"]')).to_have_count(1)
+    expect(page.locator("#announcer")).to_have_text("item-01 is flagged for a lead.")
+    choose(page, "s", "item-02")
+    kinds = Mark.objects.in_force().order_by("kind").values_list("kind", flat=True)
+    assert list(kinds) == ["flag", "skip"]
+    page.click("text=Skipped 1")
+    page.click("text=Take back")
+    wait_for(page, "item-01")
+    choose(page, "1", "item-02")
+    assert choices() == {"item-01": "valid"}
+
+
+def test_keys_follow_what_the_person_chose(open_page: OpenPage, member: Membership) -> None:
+    Account.objects.filter(pk=member.account_id).update(keys={"u": "z", "1": "v"})
+    page = label_screen(open_page, member)
+    assert page.inner_text("[data-undo] kbd") == "z"
+    assert page.inner_text('.choice[value="valid"] kbd') == "v"
+    page.keyboard.press("1")
+    page.keyboard.press("u")
+    choose(page, "v", "item-02")
+    choose(page, "2", "item-03")
+    choose(page, "z", "item-02")
+    assert choices() == {"item-01": "valid"}
+
+
+def test_digits_of_a_french_keyboard_need_no_shift(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    press = 'new KeyboardEvent("keydown", {key: "é", code: "Digit2", bubbles: true})'
+    page.evaluate(f"document.body.dispatchEvent({press})")
+    wait_for(page, "item-02")
+    assert choices() == {"item-01": "invalid"}
+
+
+def test_who_was_away_is_told_before_the_label_is_taken(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page.clock.install()
+    page.reload()
+    page.clock.run_for(1000)
+    wait_for(page, "item-01")
+    Slot.objects.filter(state="held").update(held_until=timezone.now() - timedelta(minutes=1))
+    take(make_member(member.project))
+    page.clock.fast_forward(31 * 60_000)
+    page.keyboard.press("1")
+    expect(page.locator("[data-last]")).to_contain_text("may have gone to somebody else")
+    assert choices() == {}
+    page.keyboard.press("1")
+    page.clock.run_for(1000)
+    expect(page.locator("[data-last]")).to_contain_text("kept as extra")
+    assert choices() == {"item-01": "valid"}
+
+
+def test_an_open_page_holds_on_while_the_person_works(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page.clock.install()
+    page.reload()
+    page.clock.run_for(1000)
+    wait_for(page, "item-01")
+    first = held_until(member)
+    page.keyboard.press("n")
+    with page.expect_response("**/vet/hold/"):
+        page.clock.run_for(10 * 60_000 + 1000)
+    assert held_until(member) > first
+
+
+def held_until(member: Membership) -> object:
+    return Slot.objects.get(member=member, item__key="item-01").held_until

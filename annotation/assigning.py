@@ -12,6 +12,7 @@ from itertools import cycle, islice
 
 from annotation import places, resolving, writing
 from annotation.models import Event, Item, Membership, Project, Reason, Slot, Stage
+from annotation.querysets import ItemQuerySet
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 50
@@ -82,6 +83,25 @@ def refill(item: Item, *, now: datetime) -> None:
     """Give the item, which is locked, as many places again as it should have."""
     if not _resize(item.project, item, now):
         resolving.settle(item, now=now)
+
+
+def choose(
+    project: Project,
+    *,
+    category: str = "",
+    keys: Sequence[str] = (),
+    unlabelled: bool = False,
+    limit: int | None = None,
+) -> ItemQuerySet:
+    """The items that get work and fit, in their order; all of them if nothing is asked."""
+    items = Item.objects.in_project(project).originals().at_work()
+    if category:
+        items = items.filter(category=category)
+    if keys:
+        items = items.with_keys(keys)
+    if unlabelled:
+        items = items.unlabelled()
+    return items.order_by("position")[:limit]
 
 
 def reserve(

@@ -62,6 +62,10 @@ class Progress:
     places: int
     filled: int
 
+    @property
+    def open(self) -> int:
+        return self.places - self.filled
+
 
 @dataclass(frozen=True)
 class Person:

@@ -178,6 +178,17 @@ def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
     return slot
 
 
+def leave(member: Membership, item: Item) -> None:
+    """Let somebody else have the case that the member holds."""
+    if member.pk is None:
+        return
+    with writing.transact():
+        picking.lock(member)
+        held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
+        for slot in held.of_item(item).locked():
+            slot.give_back()
+
+
 def withdraw_request(member: Membership, item: Item) -> bool:
     """Ask for no decision any more, if one was asked for and nobody has begun; whether so."""
     with writing.transact():

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Count, Max, OuterRef, Q, Subquery
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Membership, Project  # noqa: F401  (named in a string)
+    from annotation.models import Account, Membership, Project
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):

@@ -1,0 +1,20 @@
+"""Why an item waits for a decision, and why people had disagreed, in words."""
+
+from django import template
+
+from annotation.cases import WHY
+from annotation.models import Reason
+
+register = template.Library()
+
+
+@register.filter
+def reason_title(reason: str) -> str:
+    """Why an item waits; an unknown reason is shown as it is."""
+    return Reason(reason).label.capitalize() if reason in Reason.values else reason
+
+
+@register.filter
+def why_title(code: str) -> str:
+    """A reason code in words."""
+    return WHY.get(code, code)

@@ -1,0 +1,221 @@
+"""Cases: the list of what waits for a decision, and one of them with all that was said."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation import access, answers, cases, commenting, diffs, fields, mending, tasktypes
+from annotation import taxonomy as categories
+from annotation.forms import LabelForm
+from annotation.models import Account, Item, Label, Membership
+from annotation.offers import Refused, Stale
+
+A_PAGE = 50
+# Asked below the task's own fields, in the same way and with the same keys.
+WHY, COMMENT = "why-they-disagreed", "comment"
+ACTIONS = ("decide", "ask", "withdraw", "leave", "mend")
+
+
+class CaseForm(forms.Form):
+    """What is done about a case."""
+
+    action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
+
+
+class MendForm(forms.Form):
+    """A mended gold answer; those of one item are as many fields of one name."""
+
+    revision = forms.IntegerField(min_value=1, max_value=2_147_483_647)
+    note = forms.CharField(required=False, max_length=2_000)
+    carry = forms.BooleanField(required=False)
+
+
+@require_safe
+@never_cache
+@login_required
+def case_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """What waits for a decision, fifty a page, and what was decided last.
+
+    `?take=next` leads to the first case that the member can take up.
+    """
+    member = access.member_for(request, slug, right="adjudicate")
+    if "take" in request.GET:
+        return _next(request, member)
+    counts = cases.counts(member.project)
+    reason = request.GET.get("reason", "")
+    slots = cases.waiting(member.project, reason if reason in counts else "")
+    page = Paginator(slots, A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "project": member.project,
+        "member": member,
+        "task": tasktypes.of_project(member.project),
+        "counts": counts,
+        "total": sum(counts.values()),
+        "reason": reason if reason in counts else "",
+        "page": page,
+        "rows": cases.rows(member, page.object_list),
+        "now": timezone.now(),
+        "decided": cases.decided(member.project)[:A_PAGE],
+    }
+    return render(request, "annotation/adjudicate/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """One item with all that was said of it, to be decided; a POST does something about it."""
+    member = access.member_for(request, slug, right="adjudicate")
+    item = Item.objects.in_project(member.project).for_page(key)
+    if item is None:
+        raise Http404
+    if request.method != "POST":
+        return _paint(request, member, item)
+    form = CaseForm(request.POST)
+    if not form.is_valid():
+        return _paint(request, member, item, problem=Refused("Load the page again."))
+    try:
+        return _DO[form.cleaned_data["action"]](request, member, item)
+    except Refused as problem:
+        return _paint(request, member, item, problem=problem)
+
+
+def _decide(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    task = tasktypes.of_project(member.project)
+    form = LabelForm(request.POST, task)
+    if not form.is_valid():
+        raise Refused("What the page sent cannot be used. Load it again.")
+    why = request.POST.get(WHY, "")
+    label = cases.decide(member, **form.shown(), **form.said(), why=why, now=timezone.now())
+    messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
+    return _next(request, member)
+
+
+def _ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    cases.ask(access.seated(member), item, now=timezone.now())
+    messages.success(request, f"{item.key} waits for a decision.")
+    page = "item" if request.POST.get("back") == "item" else "case"
+    return redirect(page, member.project.slug, item.key)
+
+
+def _withdraw(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    if not cases.withdraw_request(access.seated(member), item):
+        raise Refused("Somebody has begun to decide this item. It stays with them.")
+    messages.success(request, f"No decision is asked for {item.key} any more.")
+    return redirect("item", member.project.slug, item.key)
+
+
+def _leave(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    cases.leave(member, item)
+    messages.success(request, f"{item.key} is left to others.")
+    return redirect("adjudicate", member.project.slug)
+
+
+def _mend(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    form = MendForm(request.POST)
+    gold = [text.replace("\r\n", "\n") for text in request.POST.getlist("gold")]
+    if not form.is_valid():
+        raise Refused("What the page sent cannot be used. Load it again.")
+    mended = mending.mend(
+        access.seated(member),
+        item_key=item.key,
+        gold=gold,
+        now=timezone.now(),
+        **form.cleaned_data,
+    )
+    number = len(mended.items)
+    carried = f" {mended.carried} labels were carried over." if form.cleaned_data["carry"] else ""
+    one = "is mended in this item" if number == 1 else f"is mended in {number} items"
+    messages.success(request, f"The gold answer {one}.{carried}")
+    return redirect("case", member.project.slug, item.key)
+
+
+_DO = {"decide": _decide, "ask": _ask, "withdraw": _withdraw, "leave": _leave, "mend": _mend}
+
+
+def _next(request: HttpRequest, member: Membership) -> HttpResponse:
+    key = cases.next_key(member, timezone.now())
+    if key is None:
+        messages.info(request, "There is no case for you to decide right now.")
+        return redirect("adjudicate", member.project.slug)
+    return redirect("case", member.project.slug, key)
+
+
+def _paint(
+    request: HttpRequest, member: Membership, item: Item, problem: Refused | None = None
+) -> HttpResponse:
+    assert isinstance(request.user, Account)
+    item.project = member.project
+    now = timezone.now()
+    shown = cases.show(member, item, now=now)
+    task = tasktypes.of_project(member.project)
+    revision = item.revision()
+    gold = mending.gold_of(revision)
+    context = {
+        "project": member.project,
+        "member": member,
+        "changed_keys": request.user.keys,
+        "task": task,
+        "case": shown,
+        "item": item,
+        "shown": revision,
+        "texts": revision.texts,
+        "category": categories.load().find(item.category),
+        "difference": diffs.of(revision) if task.diff else None,
+        "said": [_in_words(task, said) for said in shown.said],
+        "asked": (*task.fields, _why(required=shown.disagree), _comment()),
+        "answers": _begun(request, task, shown),
+        "why": cases.WHY.get(shown.resolution.reason if shown.resolution else "", ""),
+        "gold": [gold] if isinstance(gold, str) else gold,
+        "sharing": mending.sharing(item, gold) if gold is not None else [],
+        "revisions": item.revisions.all(),
+        "labels": Label.objects.of_item(item).for_page(),
+        "comments": commenting.of_item(member, item, now=now),
+        "problem": problem,
+    }
+    status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
+    return render(request, "annotation/adjudicate/case.html", context, status=status)
+
+
+def _in_words(task: tasktypes.TaskType, said: cases.Said) -> dict[str, Any]:
+    blind = task.blind.fields if task.blind and said.blind else ()
+    given = said.blind.answers if said.blind else {}
+    return {
+        "label": said.label,
+        "choice": task.title_of(said.label.choice),
+        "answers": answers.in_words(task, said.label.answers),
+        "blind": [(f.title, f.shown(given[f.name])) for f in blind if f.name in given],
+    }
+
+
+def _why(*, required: bool) -> fields.Field:
+    options = tuple(
+        fields.Option(value, title, key=str(number))
+        for number, (value, title) in enumerate(cases.WHY.items(), start=1)
+    )
+    title = "Why did people disagree?" if required else "Why was it not clear?"
+    return fields.Choice(name=WHY, title=title, required=required, options=options)
+
+
+def _comment() -> fields.Field:
+    title = "Comment, for those who labelled it"
+    return fields.Text(name=COMMENT, title=title, required=False, limit=10_000)
+
+
+def _begun(request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case) -> dict[str, Any]:
+    """What stands in the form: what was sent and refused, else the member's decision in force."""
+    if request.method == "POST":
+        sent = LabelForm(request.POST, task).answers
+        return sent | {name: request.POST.get(name, "") for name in (WHY, COMMENT)}
+    previous = shown.offer.previous if shown.offer else None
+    if previous is None or shown.resolution is None:
+        return {}
+    return previous.answers | {WHY: shown.resolution.reason, COMMENT: previous.comment}

@@ -1,0 +1,115 @@
+"""The verify page: a second person sees what the labels say, and confirms or contests it."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation import access, answers, diffs, queue, seconding, tasktypes
+from annotation import taxonomy as categories
+from annotation.forms import LabelForm
+from annotation.models import Account, Label, Membership, Stage
+from annotation.offers import Refused, Stale, Waiting
+
+
+class AnswerForm(forms.Form):
+    """Which label the page showed, and whether it is confirmed."""
+
+    of = forms.CharField(max_length=64)
+    confirm = forms.BooleanField(required=False)
+
+
+@require_GET
+@never_cache
+@login_required
+def verify(request: HttpRequest, slug: str) -> HttpResponse:
+    """The item that the member verifies now."""
+    member = access.member_for(request, slug, right="label")
+    return _paint(request, member)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def answer(request: HttpRequest, slug: str) -> HttpResponse:
+    """Confirm or contest, then on to the next item. GET changes nothing and leads to the item."""
+    member = access.member_for(request, slug, right="label")
+    if request.method == "GET":
+        return redirect("verify", slug)
+    try:
+        messages.success(request, _answer(request, member))
+    except Refused as problem:
+        return _paint(request, member, problem)
+    return redirect("verify", slug)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def undo(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take the member's last answer back and show its item again."""
+    member = access.member_for(request, slug, right="label")
+    if request.method == "POST":
+        offer = queue.undo(member, stage=Stage.VERIFY)
+        said = (
+            f"{offer.item.key} waits for your answer again." if offer else "Nothing to take back."
+        )
+        messages.success(request, said)
+    return redirect("verify", slug)
+
+
+def _answer(request: HttpRequest, member: Membership) -> str:
+    """Store what was answered, and say so."""
+    shown, form = AnswerForm(request.POST), LabelForm(request.POST, _task(member))
+    if not (shown.is_valid() and form.is_valid()):
+        raise Refused("What the page sent cannot be used. Load it again.")
+    of, now, said = shown.cleaned_data["of"], timezone.now(), form.said()
+    if shown.cleaned_data["confirm"]:
+        del said["answers"]
+        label = seconding.confirm(member, **form.shown(), **said, of=of, now=now)
+        return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
+    label = seconding.contest(member, **form.shown(), **said, of=of, now=now)
+    return f"{label.item.key}: you contested the label; somebody will decide."
+
+
+def _paint(
+    request: HttpRequest, member: Membership, problem: Refused | None = None
+) -> HttpResponse:
+    assert isinstance(request.user, Account)
+    found = seconding.next_case(member, now=timezone.now())
+    context = {
+        "project": member.project,
+        "member": member,
+        "changed_keys": request.user.keys,
+        "task": _task(member),
+        "problem": problem,
+        "done": Label.objects.current().by_member(member.pk, Stage.VERIFY).count(),
+        **({"waiting": found} if isinstance(found, Waiting) else _case(request, member, found)),
+    }
+    status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
+    return render(request, "annotation/verify.html", context, status=status)
+
+
+def _case(request: HttpRequest, member: Membership, case: seconding.Case) -> dict[str, Any]:
+    task, revision = _task(member), case.offer.revision
+    again = request.method == "POST" and request.POST.get("item") == case.offer.item.key
+    return {
+        "case": case,
+        "offer": case.offer,
+        "said": answers.in_words(task, case.first.answers),
+        "category": categories.load().find(case.offer.item.category),
+        "texts": revision.texts,
+        "difference": diffs.of(revision) if task.diff else None,
+        # What was sent and refused is not lost.
+        "answers": LabelForm(request.POST, task).answers if again else {},
+        "comment": request.POST.get("comment", "") if again else "",
+        "contesting": again and not request.POST.get("confirm"),
+    }
+
+
+def _task(member: Membership) -> tasktypes.TaskType:
+    return tasktypes.of_project(member.project)

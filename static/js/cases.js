@@ -1,0 +1,136 @@
+// Cases and verification: the decision by keys. The server draws each page; what was begun and
+// not sent is kept in this tab until it is.
+import * as fields from "./fields.js";
+import * as holding from "./holding.js";
+import * as keys from "./keys.js";
+import { panel, say } from "./page.js";
+import * as reading from "./reading.js";
+import * as ready from "./ready.js";
+
+const form = document.querySelector("[data-decision]");
+const focusTarget = () => document.querySelector("[data-focus]");
+const began = performance.now();
+
+// ------------------------------------------------------------------------------------- what is begun
+
+const nameOf = () => `case|${location.pathname}|${panel().dataset.item}|${panel().dataset.revision}`;
+const texts = () => [...form.querySelectorAll("textarea")];
+
+function keep() {
+  const words = Object.fromEntries(texts().map((text) => [text.name, text.value]));
+  sessionStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words }));
+}
+
+const forget = () => sessionStorage.removeItem(nameOf());
+
+function restore() {
+  const kept = JSON.parse(sessionStorage.getItem(nameOf()));
+  if (!kept) return false;
+  for (const input of form.querySelectorAll("[data-field] input")) {
+    if (kept.answers[input.name]) input.checked = kept.answers[input.name].includes(input.value);
+  }
+  for (const text of texts()) text.value = kept.words[text.name] ?? text.value;
+  return true;
+}
+
+// --------------------------------------------------------------------------------------- the contest
+
+const opener = document.querySelector("[data-contest]");
+
+function contest(open = true) {
+  if (!opener) return;
+  form.hidden = !open;
+  opener.setAttribute("aria-expanded", String(open));
+  if (!open) return focusTarget().focus();
+  form.querySelector("fieldset input")?.focus();
+  say("Choose what you say instead, and write why the label is wrong. Ctrl and Enter send it.");
+}
+
+// -------------------------------------------------------------------------------------------- sending
+
+document.addEventListener(
+  "submit",
+  (event) => {
+    const sent = event.target;
+    if (!sent.matches("[data-decision], [data-timed]")) return;
+    if (!ready.is() || (sent === form && fields.ask(form))) {
+      event.preventDefault();
+      return;
+    }
+    sent.elements.seconds.value = ((performance.now() - began) / 1000).toFixed(1);
+    ready.hold();
+    forget();
+  },
+  true,
+);
+
+function press(selector) {
+  const button = document.querySelector(selector);
+  if (button && ready.is()) button.click();
+  return Boolean(button);
+}
+
+function openGold() {
+  const gold = document.querySelector("[data-gold]");
+  if (!gold) return;
+  gold.open = true;
+  gold.querySelector("textarea").focus();
+}
+
+const comment = () => form?.querySelector("textarea[name=comment]");
+
+const ACTIONS = {
+  c: () => comment()?.focus(),
+  d: () => reading.toggle(panel()),
+  e: openGold,
+  n: () => say(reading.go(panel(), 1)),
+  p: () => say(reading.go(panel(), -1)),
+  u: () => press('[data-press="u"]'),
+  w: () => say(reading.fold(panel())),
+  x: () => contest(),
+  y: () => press('[data-press="y"]'),
+  "?": () => document.getElementById("keys").showModal(),
+};
+
+keys.listen((name) => {
+  if (/^[\d+-]$/.test(name)) return Boolean(form) && !form.hidden && (!ready.is() || fields.press(form, name));
+  if (!Object.hasOwn(ACTIONS, name)) return false;
+  ACTIONS[name]();
+  return true;
+});
+
+document.addEventListener("keydown", (event) => {
+  const inside = event.target.closest?.("form");
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    if (inside && inside !== form && keys.isTyping(event)) inside.requestSubmit();
+    else if (form && !form.hidden && ready.is()) fields.send(form);
+  }
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (keys.isTyping(event)) focusTarget().focus();
+  else if (opener && !form.hidden) contest(false);
+});
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-keys]")) ACTIONS["?"]();
+  if (event.target.closest("[data-contest]")) contest(form.hidden);
+});
+
+// ------------------------------------------------------------------------------------------ beginning
+
+if (form) {
+  const restored = restore();
+  fields.bind(form);
+  if (opener) {
+    opener.hidden = false;
+    form.hidden = !(restored || "open" in form.dataset);
+  }
+  form.addEventListener("input", keep);
+  form.addEventListener("change", keep);
+}
+document.querySelector("[data-keys]").hidden = false;
+keys.print(document);
+reading.draw(panel());
+holding.begin();
+ready.release();
+focusTarget().focus({ preventScroll: true });

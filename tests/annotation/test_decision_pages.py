@@ -1,0 +1,308 @@
+"""The pages of those who verify, decide, assign and compare, without a script."""
+
+import re
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import cases, commenting
+from annotation.models import Comment, Item, Label, Mark, Membership, Resolution, Slot, Stage
+from tests.builders import Cast, cast, make_item, make_member, make_resolution, say, take
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def browser_of(member: Membership) -> Client:
+    client = Client()
+    client.force_login(member.account)
+    return client
+
+
+def url(name: str, people: Cast, *args: str) -> str:
+    return reverse(name, args=[people.project.slug, *args])
+
+
+def body(response: HttpResponse, status: int = 200) -> str:
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def hidden(page: str, name: str, number: int = 0) -> str:
+    return re.findall(rf'name="{name}" value="([^"]*)"', page)[number]
+
+
+def use(people: Cast, **settings: object) -> None:
+    for name, value in settings.items():
+        setattr(people.project, name, value)
+    people.project.save()
+
+
+def disputed(people: Cast, key: str = "a/b") -> Item:
+    item = make_item(people.project, key, slots=2)
+    for choice in ("valid", "invalid"):
+        member = make_member(people.project)
+        say(member, take(member), choice, comment=f"<b>{choice}</b> it is", seconds=4.5)
+    return item
+
+
+# ----------------------------------------------------------------------------------- verify
+
+
+def test_the_verify_page_shows_the_first_label_with_its_comment(people: Cast) -> None:
+    use(people, verify=True)
+    make_item(people.project)
+    say(people.annotator, take(people.annotator), comment="Six for eight.")
+    page = body(browser_of(people.adjudicator).get(url("verify", people)))
+    for needed in ("What annotator says", "Six for eight.", "Valid", 'aria-keyshortcuts="y"'):
+        assert needed in page
+
+
+def test_confirming_stores_it_and_goes_on(people: Cast) -> None:
+    use(people, verify=True)
+    make_item(people.project)
+    say(people.annotator, take(people.annotator))
+    client = browser_of(people.adjudicator)
+    page = body(client.get(url("verify", people)))
+    names = ("key", "item", "revision", "of")
+    data = {name: hidden(page, name) for name in names} | {"confirm": "on", "seconds": "3.5"}
+    page = body(client.post(url("verify-answer", people), data, follow=True))
+    assert "you confirmed “Valid”" in page
+    assert "Nothing to verify" in page
+    assert Label.objects.get(stage=Stage.VERIFY).seconds == 3.5
+    page = body(client.post(url("verify-undo", people), follow=True))
+    assert "waits for your answer again" in page
+
+
+def test_a_contest_without_a_comment_loses_nothing(people: Cast) -> None:
+    use(people, verify=True)
+    make_item(people.project)
+    say(people.annotator, take(people.annotator))
+    client = browser_of(people.adjudicator)
+    page = body(client.get(url("verify", people)))
+    data = {name: hidden(page, name) for name in ("key", "item", "revision", "of")}
+    page = body(client.post(url("verify-answer", people), data | {"choice": "invalid"}), 422)
+    assert "Say in the comment why" in page
+    assert re.search(r'value="invalid" checked', page)
+    data = {name: hidden(page, name) for name in ("key", "item", "revision", "of")}
+    data |= {"choice": "invalid", "comment": "It is the same."}
+    page = body(client.post(url("verify-answer", people), data, follow=True))
+    assert "somebody will decide" in page
+
+
+# ----------------------------------------------------------------------------------- adjudicate
+
+
+def test_the_list_tells_what_waits_and_why(people: Cast) -> None:
+    disputed(people)
+    page = body(browser_of(people.adjudicator).get(url("adjudicate", people)))
+    assert "People disagree" in page
+    assert reverse("case", args=[people.project.slug, "a/b"]) in page
+
+
+def test_the_list_costs_the_same_for_many_cases(
+    people: Cast, django_assert_num_queries: object
+) -> None:
+    client, query = browser_of(people.adjudicator), django_assert_num_queries
+    disputed(people, "1")
+    with query(30, exact=False) as few:  # type: ignore[operator]
+        client.get(url("adjudicate", people))
+    for number in range(2, 6):
+        disputed(people, str(number))
+    with query(len(few)):  # type: ignore[operator]
+        client.get(url("adjudicate", people))
+
+
+def test_a_case_shows_all_that_people_said_and_no_markup_of_theirs(people: Cast) -> None:
+    disputed(people)
+    page = body(browser_of(people.adjudicator).get(url("case", people, "a/b")))
+    for needed in ("4.5 s", "&lt;b&gt;invalid&lt;/b&gt; it is", "Why did people disagree?"):
+        assert needed in page
+    assert "<b>invalid</b> it is" not in page
+
+
+def test_a_decision_is_stored_and_the_next_case_comes(people: Cast) -> None:
+    first, second = disputed(people, "1"), disputed(people, "2")
+    client = browser_of(people.adjudicator)
+    page = body(client.get(url("case", people, "1")))
+    data = {name: hidden(page, name) for name in ("key", "item", "revision")}
+    data |= {"action": "decide", "choice": "valid"}
+    page = body(client.post(url("case", people, "1"), data), 422)
+    assert "Choose why they did" in page
+    assert re.search(r'value="valid" checked', page)
+    data |= {"key": hidden(page, "key"), "why-they-disagreed": "slip", "comment": "Look again."}
+    response = client.post(url("case", people, "1"), data)
+    assert response["Location"] == url("case", people, "2")
+    resolution = Resolution.objects.current().get(item=first)
+    assert (resolution.value, resolution.reason) == ("valid", "slip")
+    assert resolution.comment == "Look again."
+    assert not Resolution.objects.filter(item=second).exists()
+    page = body(client.get(url("adjudicate", people)))
+    assert "Decided last" in page
+    assert "Somebody made a slip" in page
+    again = body(client.get(url("case", people, "1")))
+    assert "adjudicator decided so on" in again
+    assert re.search(r'value="valid" checked', again)
+
+
+def test_there_may_be_no_next_case(people: Cast) -> None:
+    client = browser_of(people.adjudicator)
+    page = body(client.get(url("adjudicate", people) + "?take=next", follow=True))
+    assert "There is no case for you" in page
+
+
+def test_a_lead_asks_for_a_decision_on_the_items_page(people: Cast) -> None:
+    item = make_item(people.project, "a/b")
+    client = browser_of(people.lead)
+    assert "Ask for a decision" in body(client.get(url("item", people, "a/b")))
+    data = {"action": "ask", "back": "item"}
+    response = client.post(url("case", people, "a/b"), data)
+    assert response["Location"] == url("item", people, "a/b")
+    assert [slot.item for slot in cases.waiting(people.project)] == [item]
+    client.get(url("case", people, "a/b"))
+    client.post(url("case", people, "a/b"), {"action": "leave"})
+    assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "open"
+    client.post(url("case", people, "a/b"), {"action": "withdraw"})
+    assert not cases.waiting(people.project).exists()
+
+
+def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:
+    for key in ("a", "b"):
+        make_item(people.project, key, cluster="spider")
+    client = browser_of(people.adjudicator)
+    page = body(client.get(url("case", people, "a")))
+    assert "2 items of this question" in page
+    data = {"action": "mend", "revision": "1", "gold": "Eight.\r\nLegs.", "note": "", "carry": "on"}
+    page = body(client.post(url("case", people, "a"), data, follow=True))
+    assert "is mended in 2 items" in page
+    assert Item.objects.get(key="b").revision().texts["gold"] == "Eight.\nLegs."
+    page = body(client.post(url("case", people, "a"), data), 409)
+    assert "corrected meanwhile" in page
+
+
+def test_a_case_of_an_unknown_item_or_action_is_refused(people: Cast) -> None:
+    client = browser_of(people.adjudicator)
+    assert client.get(url("case", people, "nothing")).status_code == 404
+    make_item(people.project, "a")
+    body(client.post(url("case", people, "a"), {"action": "drop table"}), 422)
+
+
+def test_looking_at_an_item_with_its_labels_is_noted(people: Cast) -> None:
+    item = make_item(people.project, "a")
+    client = browser_of(people.adjudicator)
+    client.get(url("item", people, "a"))
+    seen = Mark.objects.of(people.adjudicator.pk, Mark.Kind.SEEN).on(item)
+    assert not seen.exists()  # there was nothing to see
+    say(people.annotator, take(people.annotator))
+    client.get(url("item", people, "a"))
+    assert seen.exists()
+
+
+# ----------------------------------------------------------------------------------- assign
+
+
+def test_items_are_kept_for_people_and_given_back(people: Cast) -> None:
+    for key in ("a", "b", "c"):
+        make_item(people.project, key)
+    client = browser_of(people.lead)
+    data = {"keys": "a\r\n b \r\nx", "people": "annotator"}
+    page = body(client.post(url("assign", people), data | {"action": "show"}))
+    assert "2 items fit" in page
+    assert "<code>x</code>" in page
+    page = body(client.post(url("assign", people), data | {"action": "each"}, follow=True))
+    assert "2 places kept" in page
+    assert "2 items not taken up yet" in page
+    page = body(client.post(url("assign", people), {"back": "annotator"}, follow=True))
+    assert "given to everybody" in page
+    assert client.post(url("assign", people), {"back": "nobody"}).status_code == 404
+
+
+def test_items_can_come_first(people: Cast) -> None:
+    make_item(people.project, "a"), make_item(people.project, "b")
+    client = browser_of(people.lead)
+    client.post(url("assign", people), {"keys": "b", "action": "urgent"})
+    assert take(people.annotator).item.key == "b"
+
+
+@pytest.mark.parametrize("data", [{"action": "each"}, {"action": "burn"}, {"people": "x"}])
+def test_an_assignment_that_cannot_be_is_refused(people: Cast, data: dict[str, str]) -> None:
+    body(browser_of(people.lead).post(url("assign", people), data), 422)
+
+
+# ----------------------------------------------------------------------------------- baseline
+
+
+def test_a_sample_is_drawn_filled_read_and_ended(people: Cast) -> None:
+    make_resolution(make_item(people.project, slots=0))
+    client = browser_of(people.lead)
+    assert "There is no sample yet" in body(client.get(url("baseline", people)))
+    data = {"size": "5", "group": "category", "raters": "2", "seed": "7"}
+    page = body(client.post(url("baseline", people), data, follow=True))
+    assert "number-errors 1 of 1" in page
+    say(people.annotator, take(people.annotator), "valid")
+    page = body(client.get(url("baseline", people)))
+    assert "100 %" in page
+    rows = body(client.get(url("baseline-rows", people))).splitlines()
+    assert len(rows) == 2
+    assert "annotator,valid,valid" in rows[1]
+    page = body(client.post(url("baseline", people), {"end": "on"}, follow=True))
+    assert "1 open places are closed" in page
+    body(client.post(url("baseline", people), {"size": "0"}), 422)
+
+
+# ----------------------------------------------------------------------------------- comments
+
+
+def test_comments_are_a_page_and_a_fragment(people: Cast) -> None:
+    item = make_item(people.project, "a/b")
+    say(people.annotator, take(people.annotator))
+    client, address = browser_of(people.annotator), url("comments", people)
+    page = body(client.post(address, {"item": "a/b", "text": "@lead <i>look</i>"}, follow=True))
+    assert "@lead &lt;i&gt;look&lt;/i&gt;" in page
+    fragment = body(client.get(f"{address}?item=a/b", headers=HTMX))
+    assert fragment.startswith('<section id="comments"')
+    fragment = body(client.post(address, {"item": "a/b", "text": " "}, headers=HTMX), 422)
+    assert "The comment is empty" in fragment
+    fragment = body(client.post(address, {"item": "a/b", "withdraw": "1"}, headers=HTMX))
+    assert "Nobody has written anything" in fragment
+    assert Comment.objects.get(item=item).withdrawn_at
+
+
+def test_before_ones_own_label_there_is_nothing_to_read(people: Cast) -> None:
+    item = make_item(people.project, "a/b")
+    commenting.say(people.lead, item, "Secret.", now=timezone.now())
+    client, address = browser_of(people.annotator), url("comments", people)
+    page = body(client.get(f"{address}?item=a/b"))
+    assert "once your own label is in" in page
+    assert "Secret." not in page
+    body(client.post(address, {"item": "a/b", "text": "Hello"}), 422)
+    assert client.get(f"{address}?item=x").status_code == 404
+
+
+def test_mentions_are_counted_on_every_page_until_they_are_read(people: Cast) -> None:
+    item = make_item(people.project, "a/b")
+    commenting.say(people.lead, item, "@annotator, secret.", now=timezone.now())
+    client = browser_of(people.annotator)
+    assert "1 mention<" in body(client.get(url("project", people)))
+    page = body(client.get(url("mentions", people)))
+    assert "an item that you have not labelled" in page
+    assert "secret" not in page
+    assert "a/b" not in page
+    assert "1 mention<" not in body(client.get(url("project", people)))
+
+
+def test_the_item_page_shows_its_comments(people: Cast) -> None:
+    item = make_item(people.project, "a/b")
+    commenting.say(people.lead, item, "An insect has six.", now=timezone.now())
+    assert "An insect has six." in body(
+        browser_of(people.researcher).get(url("item", people, "a/b"))
+    )

@@ -122,7 +122,7 @@ def label_part(project: Project) -> int:
             key=offer.key,
             item_key=offer.item.key,
             revision=offer.revision.number,
-            answers={"choice": _choice(number, offer.item.category)},
+            answers=_answers(number, offer.item.category),
         )
     return wanted
 
@@ -134,9 +134,10 @@ def _labeller(project: Project, alias: str) -> Membership:
     return member
 
 
-def _choice(number: int, category: str) -> str:
+def _answers(number: int, category: str) -> dict[str, str]:
     meant = "score-invariant" if category == "score-invariant" else "valid"
-    return DOUBTS.get(number, meant)
+    choice = DOUBTS.get(number, meant)
+    return {"choice": choice} | ({"reason": "question-unclear"} if choice == "not-sure" else {})
 
 
 def ask_baselines(project: Project) -> list[Run]:

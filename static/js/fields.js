@@ -288,6 +288,16 @@ function restore(form) {
   if (chosen) picks.set(form, chosen);
 }
 
+// Arrows go between the fields also while nothing, or the heading of the item, has the focus.
+document.addEventListener("keydown", (event) => {
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  const isFree = event.target === document.body || event.target.matches?.("[data-focus]");
+  if (!step || !isFree || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+  const form = document.querySelector("#panel form[data-label][data-bound]");
+  if (form && move(form, step)) event.preventDefault();
+});
+
 export function bind(form) {
   if (form.dataset.bound !== undefined) return;
   form.dataset.bound = "";

@@ -1,0 +1,244 @@
+"""A person at the forms of the task types, with a keyboard alone."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.models import Label, Membership
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, look, scrolls_sideways, violations
+from tests.builders import make_item, make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+TEXTS: dict[str, dict[str, Any]] = {
+    "rating": {"prompt": "A colour?", "gold": ["red", "blue"], "response": "Green."},
+    "rubric-scoring": {"prompt": "Which animal?", "gold": "A lynx.", "response": "A cat."},
+    "rubric-matrix": {"prompt": "Which animal?", "gold": "A lynx.", "response": "A cat."},
+    "error-detection": {"input": "2 + 2?", "response": "5"},
+    "explanation-audit": {
+        "input": "2 + 2?",
+        "response": "5",
+        "explanation": "The sum is wrong.",
+        "verdict": "error",
+        "verdict_right": "right",
+    },
+    "perturbation-vetting": {"claim": "Six for eight.", "rationale": "A wrong number."},
+}
+
+
+def at_work(slug: str, items: int = 2, **switches: Any) -> Membership:
+    project = make_project(task_type=slug, **switches)
+    project.task_type.refresh_from_db()
+    for number in range(1, items + 1):
+        make_item(project, f"item-{number}", texts=TEXTS[slug])
+    return make_member(project)
+
+
+def label_screen(open_page: OpenPage, member: Membership, **options: Any) -> Page:
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **options)
+    return ready(page, "item-1")
+
+
+def ready(page: Page, key: str) -> Page:
+    page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')
+    return page
+
+
+def active(page: Page) -> str:
+    return page.get_attribute("[data-field][data-active]", "data-field") or ""
+
+
+def said(page: Page) -> str:
+    return page.inner_text("[data-fields-said]")
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_a_rating_goes_from_scale_to_scale(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rating"))
+    assert active(page) == "naturalness"
+    press(page, "3")
+    assert active(page) == "relatedness"
+    assert said(page) == "Naturalness: Natural. Next: Relatedness."
+    press(page, "2", "1")
+    assert said(page) == "Correctness: Not correct. All is answered: Ctrl and Enter store it."
+    # Back up to mend the second, which leads on to nothing that is open.
+    press(page, "ArrowUp", "3", "Control+Enter")
+    ready(page, "item-2")
+    label = Label.objects.get()
+    assert label.answers == {"naturalness": 3, "relatedness": 3, "correctness": 1}
+    assert label.choice == "3/3/1"
+
+
+def test_a_form_that_lacks_an_answer_leads_there_and_is_not_sent(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rating"))
+    press(page, "ArrowDown", "2", "Control+Enter")
+    assert active(page) == "naturalness"
+    assert said(page) == "Naturalness: Choose an answer first."
+    assert not Label.objects.exists()
+
+
+def test_a_rubric_adds_up_while_it_is_filled_in(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rubric-scoring"))
+    expect(page.locator("[data-total]")).to_have_text("–")
+    press(page, "2", "3")
+    expect(page.locator("[data-total]")).to_have_text("5 so far")
+    press(page, "5", "0", "1")
+    expect(page.locator("[data-total]")).to_have_text("11")
+    press(page, "Control+Enter")
+    ready(page, "item-2")
+    assert Label.objects.get().answers == {"m1": 2, "m2": 3, "m3": 5, "m4": 0, "m5": 1}
+    assert Label.objects.get().choice == "11"
+
+
+def test_the_score_matrix_takes_minus_as_a_key(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rubric-matrix"))
+    press(page, "1", "-", "0", "Control+Enter")
+    ready(page, "item-2")
+    assert Label.objects.get().answers == {"s1": 1, "s2": -1, "s3": 0}
+
+
+def test_an_error_is_typed_and_explained_and_no_error_is_one_key(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("error-detection", 3))
+    expect(page.locator('[data-field="explanation"]')).to_be_hidden()
+    press(page, "1")
+    assert active(page) == "error_type"
+    press(page, "1", "3", "Control+Enter")
+    assert active(page) == "explanation"
+    page.keyboard.type("2 + 2 is 4, not 5.")
+    press(page, "Control+Enter")
+    ready(page, "item-2")
+    label = Label.objects.get()
+    assert label.answers == {
+        "verdict": "error",
+        "error_type": ["reasoning-correctness", "context-faithfulness"],
+        "explanation": "2 + 2 is 4, not 5.",
+    }
+    press(page, "2", "Control+Enter")
+    ready(page, "item-3")
+    assert Label.objects.latest("pk").answers == {"verdict": "no_error"}
+
+
+def test_other_words_stand_in_for_the_type_of_an_error(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("error-detection"))
+    press(page, "1", "ArrowDown")
+    assert active(page) == "other_type"
+    page.keyboard.type("It is cut off.")
+    press(page, "ArrowDown")
+    page.keyboard.type("The last line ends early.")
+    press(page, "Control+Enter")
+    ready(page, "item-2")
+    assert Label.objects.get().answers["other_type"] == "It is cut off."
+    assert "error_type" not in Label.objects.get().answers
+
+
+def test_what_was_answered_before_another_verdict_is_not_sent(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("error-detection"))
+    press(page, "1", "1", "ArrowUp", "2", "Control+Enter")
+    ready(page, "item-2")
+    assert Label.objects.get().answers == {"verdict": "no_error"}
+
+
+def test_not_sure_asks_why_by_one_more_key(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting"))
+    press(page, "5")
+    assert active(page) == "reason"
+    assert said(page).startswith("Not sure. What is in the way?")
+    assert not Label.objects.exists()
+    press(page, "Escape")
+    assert active(page) == "choice"
+    press(page, "5", "2")
+    ready(page, "item-2")
+    assert Label.objects.get().answers == {"choice": "not-sure", "reason": "gold-wrong"}
+
+
+def test_the_expected_effect_may_be_said_or_left_open(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting", 4, expected_effect=True))
+    press(page, "1", "3")
+    ready(page, "item-2")
+    press(page, "1", "Control+Enter")
+    ready(page, "item-3")
+    press(page, "2")
+    ready(page, "item-4")
+    assert [label.answers for label in Label.objects.order_by("pk")] == [
+        {"choice": "valid", "effect": "lot"},
+        {"choice": "valid"},
+        {"choice": "invalid"},
+    ]
+
+
+def test_changed_pieces_are_checked_against_the_claim_by_key(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting", claim_check=True))
+    press(page, "ArrowDown")
+    assert active(page) == "claim_check"
+    press(page, "2", "ArrowUp", "1")
+    ready(page, "item-2")
+    [said_of_piece] = Label.objects.get().answers["claim_check"].values()
+    assert said_of_piece == "collateral"
+
+
+def test_enter_on_a_choice_never_presses_another_one(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting"))
+    press(page, "5", "Tab", "Shift+Tab", "Enter")
+    ready(page, "item-2")
+    assert Label.objects.get().answers["choice"] == "not-sure"
+
+
+def test_the_examples_of_a_choice_open_by_the_keyboard(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting"))
+    page.focus('.choice[value="valid"]')
+    press(page, "Tab", "Enter")
+    expect(page.locator(".examples[open] li").first).to_be_visible()
+    assert not Label.objects.exists()
+
+
+@pytest.mark.parametrize("slug", TEXTS)
+def test_every_form_works_without_a_script(open_page: OpenPage, slug: str) -> None:
+    member = at_work(slug)
+    path = reverse("vet", args=[member.project.slug])
+    page = open_page(member.account, path, java_script_enabled=False)
+    for field in page.locator("fieldset[data-field]:not([data-when-field])").all():
+        if field.locator("input").count():
+            field.locator("input").nth(1).check()
+    end = page.locator("[data-store]:not([type=button])")
+    (end if end.count() else page.locator("button.choice").first).click()
+    expect(page.locator('#panel[data-item="item-2"]')).to_be_visible()
+    assert Label.objects.count() == 1
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+@pytest.mark.parametrize("slug", ["rating", "rubric-scoring", "error-detection"])
+def test_axe_finds_nothing_in_a_form(
+    open_page: OpenPage, slug: str, width: int, scheme: str
+) -> None:
+    page = label_screen(open_page, at_work(slug), **look(width, scheme))
+    press(page, "1")
+    assert violations(page) == []
+    assert not scrolls_sideways(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_a_lead_sees_what_a_change_of_the_task_does(
+    open_page: OpenPage, width: int, scheme: str
+) -> None:
+    member = at_work("rating")
+    member.role = "lead"
+    member.save()
+    path = reverse("task", args=[member.project.slug])
+    page = open_page(member.account, path, **look(width, scheme))
+    source = page.input_value("#source")
+    page.fill("#source", source.replace('"Naturalness"', '"Flow"'))
+    expect(page.locator("#preview legend").first).to_have_text("Flow")
+    page.locator('#preview [data-field="naturalness"] input').first.check()
+    assert violations(page) == []
+    assert not scrolls_sideways(page)
+    page.fill("#source", source.replace('kind = "scale"', 'kind = "scales"', 1))
+    page.click("[data-line]")
+    assert page.evaluate("getSelection().toString()") == 'kind = "scales"'
+    assert violations(page) == []

@@ -6,5 +6,6 @@ from drf_spectacular.views import SpectacularAPIView
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("", include("annotation.api")),
+    path("", include("annotation.api_leads")),
     path("", include("judging.api")),
 ]

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from annotation import agreement
+from annotation import agreement, ledger
 from annotation import tables as annotation_tables
+from annotation.grouping import Grouping
 from annotation.models import Project
 from annotation.tables import Table
 from judging import reports
@@ -54,6 +55,17 @@ def _confusion(
     return agreement.confusions(project)
 
 
+def _of_leads(
+    rows: Callable[[Project, Grouping], Iterable[dict[str, Any]]],
+) -> Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]:
+    """A report of leads as a table; runs are nothing to it, and `by` names a group of items."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+        return rows(project, ledger.by_named(project, list(by)))
+
+    return made
+
+
 RUN = ("run", "endpoint", "strategy")
 RESULTS: dict[str, Figures] = {
     "categories": Figures(("ability", "category", "items"), False, _categories),
@@ -76,6 +88,11 @@ RESULTS: dict[str, Figures] = {
     "missing": Figures((*RUN, "cause", "n"), False, _missing),
     "agreement": Figures(agreement.COLUMNS, False, _agreement),
     "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion),
+    "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people)),
+    "forecast": Figures(ledger.GROUPS, False, _of_leads(ledger.groups)),
+    "choices": Figures(ledger.CHOICES, False, _of_leads(ledger.choices)),
+    "dropped": Figures(ledger.DROPPED, False, _of_leads(ledger.dropped)),
+    "board": Figures(ledger.BOARD, False, _of_leads(ledger.categories)),
 }
 
 

@@ -1,0 +1,103 @@
+"""The API of the reports for leads: the same figures as on their pages."""
+
+from django.urls import path
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, board, deciding, grouping, ledger
+from annotation.api import PROBLEMS
+from annotation.grouping import Grouping
+from annotation.models import Project
+from annotation.serializers import ProblemSerializer
+
+BY = OpenApiParameter("by", description="By what items are grouped; without it the usual way.")
+VALUE = OpenApiParameter("value", description="The answer whose share is asked for.")
+BAR = OpenApiParameter("bar", float, description="The bar, between 0 and 1.", default=board.BAR)
+ROWS = serializers.ListField(child=serializers.DictField())
+
+
+@extend_schema(
+    parameters=[BY],
+    responses={
+        200: inline_serializer(
+            "Pace", dict.fromkeys(("people", "groups", "choices", "dropped"), ROWS)
+        ),
+        400: ProblemSerializer,
+        **PROBLEMS,
+    },
+)
+@api_view(["GET"])
+def pace(request: Request, slug: str) -> Response:
+    """Progress and pace by person and by group, choices by day, and what is dropped.
+
+    The first group is all of them together, and its name is empty.
+    """
+    project = access.member_for(request, slug, right="manage").project
+    by = _by(project, request.query_params.get("by", ""))
+    shown = ledger.progress(project, by=by, now=timezone.now()).value
+    groups = (shown.pace.whole, *shown.pace.groups)
+    return Response(
+        {
+            "people": [ledger.person_row(person) for person in shown.pace.people],
+            "groups": [ledger.group_row(group) for group in groups],
+            "choices": [ledger.choice_row(one) for one in shown.chosen],
+            "dropped": list(ledger.dropped_rows(shown.dropped)),
+        }
+    )
+
+
+@extend_schema(
+    parameters=[BY, VALUE, BAR],
+    responses={
+        200: inline_serializer("Board", {"groups": ROWS}),
+        400: ProblemSerializer,
+        **PROBLEMS,
+    },
+)
+@api_view(["GET"])
+def category_board(request: Request, slug: str) -> Response:
+    """What is known of each category, how firmly, and whether more items would change it."""
+    project = access.member_for(request, slug, right="manage").project
+    query = request.query_params
+    by, value = _by(project, query.get("by", "")), _value(project, query.get("value", ""))
+    bar = _bar(query.get("bar", str(board.BAR)))
+    rows = ledger.standings(project, by=by, value=value, bar=bar, now=timezone.now()).value
+    return Response({"groups": [ledger.board_row(row) for row in rows]})
+
+
+def _by(project: Project, name: str) -> Grouping:
+    known = grouping.choices(project)
+    found = [one for one in known if one.name == name] if name else known
+    if not found:
+        names = ", ".join(one.name for one in known)
+        raise ParseError(f"Items cannot be grouped by {name!r}. There are {names}.")
+    return found[0]
+
+
+def _value(project: Project, value: str) -> str:
+    decides = deciding.of(project)
+    known = [one for one, _ in decides.options]
+    if value and value not in known:
+        raise ParseError(f"Nobody can answer {value!r}. Answers are {', '.join(known)}.")
+    return value or board.usual(decides)
+
+
+def _bar(text: str) -> float:
+    try:
+        bar = float(text)
+    except ValueError:
+        bar = 0.0
+    if not 0 < bar < 1:
+        raise ParseError("The bar is a number between 0 and 1, for example 0.8.")
+    return bar
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/pace/", pace, name="api-pace"),
+    path("projects/<slug:slug>/board/", category_board, name="api-board"),
+]

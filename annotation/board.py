@@ -1,0 +1,207 @@
+"""The category board: what is known of each category so far, and how firmly. For leads.
+
+Everything is of items of purpose test that are neither deleted nor repeat others, and is counted
+in a fixed number of statements; no text is read.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models.fields.json import KeyTextTransform
+
+from annotation import concord, deciding, tasktypes, timing
+from annotation.deciding import Deciding
+from annotation.grouping import Grouping
+from annotation.models import Item, Label, Project, Resolution, Revision, Stage
+from annotation.querysets import ERROR_ITEM
+from annotation.querysets.counting import tally
+from annotation.timing import word
+from stats import agreement
+from stats.estimates import Estimate
+from stats.rates import ClusterSums, clustered_wilson, sums_of, withstands
+from stats.spread import Spread
+
+BAR = 0.5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One category (or other group) of the board. Shares are fractions of 1.
+
+    share: of the resolved items, those that are held for the answer that is asked for.
+    corrected: of the resolved items, those with a revision that a member wrote.
+    surgicality: of changed pieces that claim checks name, those that the claim explains; the mean
+        over items, each the mean of its labels.
+    alpha: Krippendorff's, of the deciding question, as the page of agreement has it; no interval.
+    detectability: of the people who saw the item blind first, those who said that there is an
+        error; the mean over items.
+    more: so many further items, all of them turning out the other way, would leave the interval
+        of `share` on its side of the bar (stats.rates.withstands). None if the interval holds the
+        bar: then the next items may well decide it. 0: a single one might.
+    """
+
+    name: str
+    title: str
+    items: int
+    resolved: int
+    share: Estimate
+    corrected: Estimate
+    surgicality: Estimate
+    alpha: Estimate
+    seconds: Spread
+    detectability: Estimate
+    more: int | None
+    reasons: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class _Sums:
+    """What the rates of a group are made of: by cluster, items and hits."""
+
+    resolved: int = 0
+    share: list[tuple[int, float]] = field(default_factory=list)
+    corrected: list[tuple[int, float]] = field(default_factory=list)
+
+
+def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR) -> list[Row]:
+    """The board, in the order of the taxonomy or of the groups' names.
+
+    `value` is the deciding answer whose share is asked for, by default `usual`; `bar` lies between
+    0 and 1.
+    """
+    decides = deciding.of(project)
+    tests = Item.objects.in_project(project).originals().of_tests()
+    items = {word(row["group"]): row["n"] for row in tally(tests, group=by.of())}
+    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK)
+    sums = _sums(project, decides, by, value or usual(decides))
+    surgical, blind = _surgicality(project, by), _detectability(project, by)
+    alphas = concord.alphas(project, by)
+    seconds = timing.by(labels.current(), by.of("item__"))
+    reasons = _reasons(project, decides, by)
+
+    def row(name: str) -> Row:
+        shares = sums_of(sums[name].share)
+        return Row(
+            name=name,
+            title=by.title_of(name),
+            items=items[name],
+            resolved=sums[name].resolved,
+            share=clustered_wilson(shares),
+            corrected=clustered_wilson(sums_of(sums[name].corrected)),
+            surgicality=clustered_wilson(surgical[name]),
+            alpha=alphas.get(name, Estimate(None, None, None, 0, agreement.NO_PAIR)),
+            seconds=timing.spread(seconds.get(name, {})),
+            detectability=clustered_wilson(blind[name]),
+            more=withstands(shares, bar),
+            reasons=tuple(reasons.get(name, {}).items()),
+        )
+
+    return [row(name) for name in sorted(items, key=by.place_of)]
+
+
+def usual(decides: Deciding) -> str:
+    """The answer whose share is shown unless another is asked for: valid, else the first, of a
+    scale the top."""
+    values = [value for value, _ in decides.options]
+    if not values:
+        return ""
+    return ERROR_ITEM if ERROR_ITEM in values else values[-1 if decides.name else 0]
+
+
+def _sums(project: Project, decides: Deciding, by: Grouping, value: str) -> dict[str, _Sums]:
+    """Resolved items by group and cluster: all, those held for the value, those corrected."""
+    revised = Revision.objects.filter(item=OuterRef("item"), author__isnull=False)
+    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    rows = (
+        found.order_by()
+        .values(group=by.of("item__"), cluster=F("item__cluster"), held=decides.of_resolution())
+        .annotate(n=Count("pk"), corrected=Count("pk", filter=Q(Exists(revised))))
+    )
+    clusters: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in rows:
+        counts = clusters[word(row["group"]), row["cluster"]]
+        hits = row["n"] if value and word(row["held"]) == value else 0
+        for place, n in enumerate((row["n"], hits, row["corrected"])):
+            counts[place] += n
+    sums: dict[str, _Sums] = defaultdict(_Sums)
+    for (group, _), (n, hits, corrected) in clusters.items():
+        sums[group].resolved += n
+        sums[group].share.append((n if value else 0, hits))
+        sums[group].corrected.append((n, corrected))
+    return sums
+
+
+def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
+    """Of counted labels with a claim check; items without one are left out."""
+    checks = [f.name for f in tasktypes.of_version(project.task_type).fields if _is_check(f)]
+    found: list[tuple[str, str, int, float]] = []
+    for name in checks:
+        labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
+        rows = labels.answering(name).values_list(
+            by.of("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
+        )
+        for group, cluster, item, answer in rows.iterator(chunk_size=2000):
+            said = list((json.loads(answer) if isinstance(answer, str) else answer).values())
+            if said:
+                found.append((word(group), cluster, item, said.count("explained") / len(said)))
+    return _means(found)
+
+
+def _is_check(asked: Any) -> bool:
+    return bool(asked.kind == "claim_check")
+
+
+def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
+    """Of blind labels: an item's value is the share of people who said that there is an error."""
+    blind = tasktypes.of_version(project.task_type).blind
+    if blind is None:
+        return defaultdict(lambda: sums_of([]))
+    first = blind.fields[0]
+    yes = str(first.options[0].value) if first.options else ""
+    labels = Label.objects.current().in_project(project).of_tests().at_stage(Stage.BLIND)
+    rows = (
+        labels.order_by()
+        .values_list(by.of("item__"), "item__cluster", "item")
+        .annotate(n=Count("pk"), y=Count("pk", filter=Q(choice=yes)))
+    )
+    return _means((word(group), cluster, item, y / n) for group, cluster, item, n, y in rows)
+
+
+def _means(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSums]:
+    """(group, cluster, item, share) of labels as sums over clusters of items' mean shares."""
+    items: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for group, cluster, item, share in values:
+        items[group, cluster, item].append(share)
+    clusters: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (group, cluster, _), shares in items.items():
+        clusters[group][cluster].append(sum(shares) / len(shares))
+    sums: dict[str, ClusterSums] = defaultdict(lambda: sums_of([]))
+    for group, found in clusters.items():
+        sums[group] = sums_of((len(means), sum(means)) for means in found.values())
+    return sums
+
+
+def _reasons(project: Project, decides: Deciding, by: Grouping) -> Mapping[str, Mapping[str, int]]:
+    """Counted labels with an answer that drops items, by group: the answers, and what was said to
+    be in the way, most frequent first."""
+    labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
+    group, said = by.of("item__"), decides.of_label()
+    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in tally(labels, group=group, said=said) if decides.kept is not None else []:
+        value = word(row["said"])
+        if decides.drops(value):
+            found[word(row["group"])][decides.title(value)] += row["n"]
+    for name, titles in deciding.reasons(project):
+        reason: Any = KeyTextTransform(name, "answers")
+        for row in tally(labels.answering(name), group=group, said=said, reason=reason):
+            told = titles.get(word(row["reason"]), word(row["reason"]))
+            title = f"{decides.title(word(row['said']))}: {told.lower()}"
+            found[word(row["group"])][title] += row["n"]
+    return {
+        name: dict(sorted(counts.items(), key=lambda entry: -entry[1]))
+        for name, counts in found.items()
+    }

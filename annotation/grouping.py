@@ -1,0 +1,78 @@
+"""By what items can be grouped in reports: a column that all have, or a field of their own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+from django.db.models.fields.json import KeyTextTransform
+
+from annotation import tasktypes, taxonomy
+from annotation.models import Item, Project
+
+CATEGORY = "category"
+COLUMNS = {
+    CATEGORY: "Category",
+    "ability": "Ability",
+    "source_ability": "Source ability",
+    "origin": "Origin",
+}
+OF_TAXONOMY = (CATEGORY, "ability")
+# So many items tell which fields items have: their import gave all of them the same.
+LOOKED_AT = 200
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One way to group a project's items; without a name all are one group."""
+
+    name: str
+    title: str
+
+    def of(self, prefix: str = "") -> Any:
+        """The group of an item, in SQL; `prefix` leads to the item, "item__" from a label."""
+        if self.name in COLUMNS:
+            return F(f"{prefix}{self.name}")
+        return KeyTextTransform(self.name, f"{prefix}fields")
+
+    def title_of(self, group: str) -> str:
+        """A group in words."""
+        if not group:
+            return "(none)"
+        if self.name == CATEGORY:
+            found = taxonomy.load().find(group)
+            return found.name if found else group
+        if self.name in COLUMNS:
+            names = {ability.slug: ability.name for ability in taxonomy.load().abilities}
+            return names.get(group, group)
+        return group
+
+    def place_of(self, group: str) -> tuple[int, str]:
+        """Sort key: categories and abilities as the taxonomy has them, the rest by name."""
+        known = taxonomy.load()
+        order = [one.slug for one in known] if self.name == CATEGORY else []
+        if self.name in ("ability", "source_ability"):
+            order = [one.slug for one in known.abilities]
+        return (order.index(group) if group in order else len(order), group)
+
+
+def choices(project: Project) -> list[Grouping]:
+    """What the project's items can be grouped by, the usual one first.
+
+    Items of task types without categories have none, so that what comes first is a field.
+    """
+    sample = list(Item.objects.in_project(project).values("fields", *COLUMNS)[:LOOKED_AT])
+    named = {name: None for row in sample for name, value in row["fields"].items() if _fits(value)}
+    fields = [Grouping(name, name.replace("_", " ").capitalize()) for name in named]
+    with_categories = tasktypes.of_project(project).categories
+    shared = [
+        Grouping(name, title)
+        for name, title in COLUMNS.items()
+        if any(row[name] for row in sample) and (with_categories or name not in OF_TAXONOMY)
+    ]
+    found = [*shared, *fields] if with_categories else [*fields, *shared]
+    return found or [Grouping("origin", "Origin")]
+
+
+def _fits(value: object) -> bool:
+    """Whether a field can name a group: a word or a number, not a text or a list."""
+    return isinstance(value, str | int | float) and len(str(value)) <= 80

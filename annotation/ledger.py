@@ -1,0 +1,181 @@
+"""The reports of leads as tables of rows: the same for page, API, file and command line.
+
+Shares are fractions of 1, times seconds, days of UTC; None where nothing is known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from annotation import board, choosing, grouping, keeping, pace
+from annotation.board import BAR, Row
+from annotation.choosing import Chosen, Dropped
+from annotation.grouping import Grouping
+from annotation.keeping import Kept
+from annotation.models import Project
+from annotation.pace import Group, Pace, Person
+from stats.estimates import Estimate
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the page of progress and pace shows."""
+
+    pace: Pace
+    chosen: tuple[Chosen, ...]
+    dropped: Dropped
+
+
+def progress(project: Project, *, by: Grouping, now: datetime) -> Kept[Progress]:
+    """Progress and pace, what was chosen and what is dropped."""
+
+    def make() -> Progress:
+        measured = pace.measure(project, by=by, now=now)
+        return Progress(measured, choosing.over_time(project), choosing.dropped(project))
+
+    return keeping.made(f"pace:{project.pk}:{by.name}", make, now=now)
+
+
+def standings(
+    project: Project, *, by: Grouping, value: str, bar: float, now: datetime
+) -> Kept[list[Row]]:
+    """The category board."""
+    return keeping.made(
+        f"board:{project.pk}:{by.name}:{value}:{bar}",
+        lambda: board.measure(project, by=by, value=value, bar=bar),
+        now=now,
+    )
+
+
+def people(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `pace`: what each person has done, how fast, and how long an item takes them."""
+    for person in _progress(project, by).pace.people:
+        yield person_row(person)
+
+
+def groups(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `forecast`: what is left of each group, and when it will be done; all first."""
+    measured = _progress(project, by).pace
+    for group in (measured.whole, *measured.groups):
+        yield group_row(group)
+
+
+def choices(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `choices`: labels by day and answer."""
+    for one in _progress(project, by).chosen:
+        yield choice_row(one)
+
+
+def dropped(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `dropped`: resolved items that leave the final set, by what they are held for,
+    and the reasons that labels gave."""
+    yield from dropped_rows(_progress(project, by).dropped)
+
+
+def categories(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `board`: what is known of each group, and how firmly."""
+    kept = standings(project, by=by, value="", bar=BAR, now=timezone.now())
+    for row in kept.value:
+        yield board_row(row)
+
+
+def person_row(person: Person) -> dict[str, Any]:
+    return {
+        "annotator": person.alias,
+        "labels": person.labels,
+        "recent": person.recent,
+        "a_day": person.a_day,
+        "last_day": person.last,
+        "seconds_median": person.seconds.median,
+        "seconds_low": person.seconds.low,
+        "seconds_high": person.seconds.high,
+        "timed": person.seconds.n,
+        "over_30_minutes": person.seconds.beyond,
+    }
+
+
+def group_row(group: Group) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "items": group.items,
+        "places": group.places,
+        "filled": group.filled,
+        "left": group.forecast.left,
+        "a_day": group.forecast.a_day,
+        "ends": group.forecast.ends,
+        "earliest": group.forecast.earliest,
+        "latest": group.forecast.latest,
+        "reason": group.forecast.days.reason or None,
+        "seconds_median": group.seconds.median,
+        "seconds_low": group.seconds.low,
+        "seconds_high": group.seconds.high,
+        "over_30_minutes": group.seconds.beyond,
+    }
+
+
+def choice_row(one: Chosen) -> dict[str, Any]:
+    return {"day": one.day, "choice": one.value, "labels": one.n}
+
+
+def dropped_rows(found: Dropped) -> Iterator[dict[str, Any]]:
+    """A row for what items are held for, then one for each reason that labels of it gave."""
+    for drop in found.drops:
+        share = drop.n / found.resolved
+        yield dict(zip(DROPPED, (drop.value, drop.n, share, None, None), strict=True))
+        for reason, labels in drop.reasons:
+            yield dict(zip(DROPPED, (drop.value, None, None, reason, labels), strict=True))
+
+
+def board_row(row: Row) -> dict[str, Any]:
+    return {
+        "group": row.name,
+        "items": row.items,
+        "resolved": row.resolved,
+        **_estimate("share", row.share),
+        **_estimate("corrected", row.corrected),
+        **_estimate("surgicality", row.surgicality),
+        "surgicality_items": row.surgicality.n,
+        "alpha": row.alpha.value,
+        "alpha_items": row.alpha.n,
+        "seconds_median": row.seconds.median,
+        **_estimate("detectability", row.detectability),
+        "detectability_items": row.detectability.n,
+        "more": row.more,
+        "reasons": dict(row.reasons),
+    }
+
+
+def _estimate(name: str, estimate: Estimate) -> dict[str, Any]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _progress(project: Project, by: Grouping) -> Progress:
+    return progress(project, by=by, now=timezone.now()).value
+
+
+def by_named(project: Project, names: list[str]) -> Grouping:
+    """The grouping that a table is asked for: the last of the names that there is."""
+    known = {one.name: one for one in grouping.choices(project)}
+    fit = [known[name] for name in names if name in known]
+    return fit[-1] if fit else next(iter(known.values()))
+
+
+PEOPLE = (
+    "annotator", "labels", "recent", "a_day", "last_day", "seconds_median", "seconds_low",
+    "seconds_high", "timed", "over_30_minutes",
+)  # fmt: skip
+GROUPS = (
+    "group", "items", "places", "filled", "left", "a_day", "ends", "earliest", "latest", "reason",
+    "seconds_median", "seconds_low", "seconds_high", "over_30_minutes",
+)  # fmt: skip
+CHOICES = ("day", "choice", "labels")
+DROPPED = ("held_for", "items", "share", "reason", "labels")
+BOARD = (
+    "group", "items", "resolved", "share", "share_low", "share_high", "corrected",
+    "corrected_low", "corrected_high", "surgicality", "surgicality_low", "surgicality_high",
+    "surgicality_items", "alpha", "alpha_items", "seconds_median", "detectability",
+    "detectability_low", "detectability_high", "detectability_items", "more", "reasons",
+)  # fmt: skip

@@ -1,0 +1,225 @@
+"""How fast is the work done, by whom, and when will it be finished? For leads.
+
+Counted are labels of the work stage that are in force; days are those of UTC. Everything is
+counted by the database, in a fixed number of statements, and no text is read.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import F
+
+from annotation import timing
+from annotation.grouping import Grouping
+from annotation.models import Item, Label, Membership, Project, Slot, Stage
+from annotation.querysets import LabelQuerySet
+from annotation.querysets.counting import Day, tally
+from annotation.timing import Times, word
+from stats.estimates import Estimate
+from stats.forecast import days_left
+from stats.spread import Spread
+
+# So many full days before today tell the pace.
+WINDOW = 14
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is left and when it will be done, if days go on as the last ones did.
+
+    `ends`, `earliest` and `latest` are None where `days` (stats.forecast.days_left) has none.
+    """
+
+    left: int
+    a_day: float | None
+    days: Estimate
+    ends: date | None
+    earliest: date | None
+    latest: date | None
+
+
+@dataclass(frozen=True)
+class Person:
+    """What a member has done; `a_day` is the mean of the last full days, None without any."""
+
+    alias: str
+    labels: int
+    recent: int
+    a_day: float | None
+    last: date | None
+    seconds: Spread
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of items: places for labels, how many are filled, and when all will be."""
+
+    name: str
+    title: str
+    items: int
+    places: int
+    filled: int
+    forecast: Forecast
+    seconds: Spread
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A project's pace. `done` are labels by day; `window` are the days that tell the pace.
+
+    `waiting` are open places at the stages that come after the work, by stage.
+    """
+
+    today: date
+    window: tuple[date, ...]
+    whole: Group
+    people: tuple[Person, ...]
+    groups: tuple[Group, ...]
+    done: tuple[tuple[date, int], ...]
+    waiting: dict[str, int]
+
+
+def measure(project: Project, *, by: Grouping, now: datetime) -> Pace:
+    """How fast the project is, by person and by group, in eight statements."""
+    labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
+    today = now.date()
+    rows = tally(labels, alias=F("member__alias"), day=Day("created_at"))
+    done = _sums(rows, "day")
+    window = _window((date.fromisoformat(day) for day in done), today)
+    seconds = timing.by(labels, by.of("item__"))
+    groups = _groups(project, by, _lately(labels, by, window), seconds, window, today)
+    return Pace(
+        today=today,
+        window=window,
+        whole=_whole(groups, seconds, done, window, today),
+        people=_people(project, labels, rows, window),
+        groups=groups,
+        done=tuple((date.fromisoformat(day), n) for day, n in sorted(done.items())),
+        waiting=_waiting(project),
+    )
+
+
+def forecast(
+    left: int, counts: Mapping[str, int], window: tuple[date, ...], today: date
+) -> Forecast:
+    """When `left` labels will be done, from how many there were on each day of the window."""
+    daily = [counts.get(day.isoformat(), 0) for day in window]
+    days = days_left(daily, left)
+
+    def on(number: float | None) -> date | None:
+        return None if number is None else today + timedelta(days=int(number))
+
+    a_day = sum(daily) / len(daily) if daily else None
+    return Forecast(left, a_day, days, on(days.value), on(days.low), on(days.high))
+
+
+def _window(days: Iterable[date], today: date) -> tuple[date, ...]:
+    """The last full days, from the first label on; today is not over and says too little."""
+    first = max(min(days, default=today), today - timedelta(days=WINDOW))
+    return tuple(first + timedelta(days=n) for n in range((today - first).days))
+
+
+def _sums(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, int]:
+    found: dict[str, int] = defaultdict(int)
+    for row in rows:
+        found[word(row[key])] += row["n"]
+    return found
+
+
+def _people(
+    project: Project, labels: LabelQuerySet, rows: list[dict[str, Any]], window: tuple[date, ...]
+) -> tuple[Person, ...]:
+    """Everybody who has a label, and every active member who may give some."""
+    by_person: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        by_person[row["alias"]][row["day"]] = row["n"]
+    seconds = timing.by(labels, F("member__alias"))
+    members = Membership.objects.in_project(project).order_by("alias")
+    shown = [one for one in members if one.alias in by_person or one.can("label")]
+    recent = {day.isoformat() for day in window}
+    return tuple(
+        _person(one.alias, by_person[one.alias], seconds[one.alias], recent) for one in shown
+    )
+
+
+def _person(alias: str, days: Mapping[str, int], seconds: Times, recent: set[str]) -> Person:
+    lately = sum(n for day, n in days.items() if day in recent)
+    return Person(
+        alias=alias,
+        labels=sum(days.values()),
+        recent=lately,
+        a_day=lately / len(recent) if recent else None,
+        last=date.fromisoformat(max(days)) if days else None,
+        seconds=timing.spread(seconds),
+    )
+
+
+def _groups(
+    project: Project,
+    by: Grouping,
+    lately: Mapping[str, Mapping[str, int]],
+    seconds: Mapping[str, Times],
+    window: tuple[date, ...],
+    today: date,
+) -> tuple[Group, ...]:
+    tests = Item.objects.in_project(project).originals().of_tests()
+    items = _sums(tally(tests, group=by.of()), "group")
+    slots = Slot.objects.at(project.pk, Stage.WORK).of_live_items().not_closed()
+    places = tally(slots, group=by.of("item__"), now=F("state"))
+    every = _sums(places, "group")
+    filled = _sums([row for row in places if row["now"] == Slot.State.FILLED], "group")
+
+    def group(name: str) -> Group:
+        left = every.get(name, 0) - filled.get(name, 0)
+        return Group(
+            name=name,
+            title=by.title_of(name),
+            items=items[name],
+            places=every.get(name, 0),
+            filled=filled.get(name, 0),
+            forecast=forecast(left, lately.get(name, {}), window, today),
+            seconds=timing.spread(seconds.get(name, {})),
+        )
+
+    return tuple(group(name) for name in sorted(items, key=by.place_of))
+
+
+def _whole(
+    groups: tuple[Group, ...],
+    seconds: Mapping[str, Times],
+    done: Mapping[str, int],
+    window: tuple[date, ...],
+    today: date,
+) -> Group:
+    places, filled = (sum(getattr(one, name) for one in groups) for name in ("places", "filled"))
+    return Group(
+        name="",
+        title="All",
+        items=sum(one.items for one in groups),
+        places=places,
+        filled=filled,
+        forecast=forecast(places - filled, done, window, today),
+        seconds=timing.spread(timing.together(seconds)),
+    )
+
+
+def _lately(
+    labels: LabelQuerySet, by: Grouping, window: tuple[date, ...]
+) -> dict[str, dict[str, int]]:
+    """Labels of the days that tell the pace, by group and day."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    if window:
+        since = labels.since(datetime.combine(window[0], time(), UTC))
+        for row in tally(since, group=by.of("item__"), day=Day("created_at")):
+            found[word(row["group"])][row["day"]] = row["n"]
+    return found
+
+
+def _waiting(project: Project) -> dict[str, int]:
+    later = (Stage.VERIFY, Stage.ADJUDICATE, Stage.BASELINE)
+    slots = Slot.objects.in_project(project.pk).at_any(later).of_live_items().unfilled()
+    counts = {row["at"]: row["n"] for row in tally(slots, at=F("stage"))}
+    return {stage.value: counts[stage] for stage in later if stage in counts}

@@ -1,0 +1,53 @@
+"""Figures of the reports for leads as people read them."""
+
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+DASH = "—"
+HEATS = 5
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """A count with its thousands apart; a mean of counts with one digit while it is small."""
+    if value is None:
+        return DASH
+    if isinstance(value, int) or value >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Seconds as 3.2 s, 45 s or 2 min 5 s."""
+    if seconds is None:
+        return DASH
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+@register.filter
+def hundredths(share: float | None) -> int:
+    """A share as a place on a line of a hundred."""
+    return round(100 * (share or 0))
+
+
+@register.filter
+def heat(value: float | None, bad: str) -> str:
+    """How bad a share is, from 0 to 4, if "low" or "high" ones are bad; nothing without one."""
+    if value is None:
+        return ""
+    badness = min(1.0, max(0.0, 1 - value if bad == "low" else value))
+    return str(min(HEATS - 1, int(badness * HEATS)))
+
+
+@register.inclusion_tag("annotation/leads/_share.html")
+def estimate(found: Any, bad: str = "", bar: float | None = None, href: str = "") -> dict[str, Any]:
+    """A cell with a share, its interval in words and as a mark, shaded by how bad it is."""
+    shade = heat(found.value, bad) if bad else ""
+    return {"found": found, "shade": shade, "bar": bar, "href": href}

@@ -1,0 +1,204 @@
+"""How far is the work, and what is known of each category? The reports of a project's leads."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from annotation import access, board, deciding, grouping, ledger
+from annotation.board import Row
+from annotation.deciding import Deciding
+from annotation.grouping import Grouping
+from annotation.ledger import Progress
+from annotation.models import Project
+
+# What the board can be sorted by, and what of a row that is; None comes last both ways.
+ORDERS: dict[str, Callable[[Row], Any]] = {
+    "items": lambda row: row.items,
+    "resolved": lambda row: row.resolved,
+    "share": lambda row: row.share.value,
+    "corrected": lambda row: row.corrected.value,
+    "surgicality": lambda row: row.surgicality.value,
+    "alpha": lambda row: row.alpha.value,
+    "seconds": lambda row: row.seconds.median,
+    "detectability": lambda row: row.detectability.value,
+    "more": lambda row: row.more,
+}
+
+
+class ByForm(forms.Form):
+    """By what items are grouped."""
+
+    def __init__(self, query: Mapping[str, Any], groupings: Sequence[Grouping]) -> None:
+        super().__init__(query)
+        named = [(one.name, one.title) for one in groupings]
+        self.fields["by"] = forms.ChoiceField(label="Group by", required=False, choices=named)
+
+    def chosen(self, name: str) -> Any:
+        """What is chosen; nonsense is no choice."""
+        self.is_valid()
+        return self.cleaned_data.get(name) or ""
+
+
+class BoardForm(ByForm):
+    """Which answer's share is shown, and the bar that it is held against."""
+
+    def __init__(
+        self, query: Mapping[str, Any], groupings: Sequence[Grouping], decides: Deciding
+    ) -> None:
+        super().__init__(query, groupings)
+        if decides.options:  # points have none
+            self.fields["value"] = forms.ChoiceField(
+                label="Share of", required=False, choices=decides.options
+            )
+        self.fields["bar"] = forms.IntegerField(
+            label="Bar, in %", required=False, min_value=1, max_value=99
+        )
+
+
+@require_safe
+@login_required
+def progress(request: HttpRequest, slug: str) -> HttpResponse:
+    """How fast the work goes, when it will be done, what was chosen and what is dropped."""
+    member = access.member_for(request, slug, right="manage")
+    project, groupings = member.project, grouping.choices(member.project)
+    wanted = ByForm(request.GET, groupings).chosen("by")
+    by = next((one for one in groupings if one.name == wanted), groupings[0])
+    kept = ledger.progress(project, by=by, now=timezone.now())
+    context = {
+        "project": project,
+        "member": member,
+        "filters": ByForm({"by": by.name}, groupings) if len(groupings) > 1 else None,
+        "by": by,
+        "kept": kept,
+        "pace": kept.value.pace,
+        "dropped": kept.value.dropped,
+        **_charts(project, kept.value),
+    }
+    return render(request, "annotation/leads/pace.html", context)
+
+
+@require_safe
+@login_required
+def category_board(request: HttpRequest, slug: str) -> HttpResponse:
+    """What is known of each category, and whether more items would change it."""
+    member = access.member_for(request, slug, right="manage")
+    project, decides = member.project, deciding.of(member.project)
+    groupings = grouping.choices(project)
+    form = BoardForm(request.GET, groupings, decides)
+    by = next((one for one in groupings if one.name == form.chosen("by")), groupings[0])
+    value = form.chosen("value") or board.usual(decides)
+    percent = form.chosen("bar") or round(100 * board.BAR)
+    shown = {"by": by.name, "value": value, "bar": percent}
+    kept = ledger.standings(project, by=by, value=value, bar=percent / 100, now=timezone.now())
+    sort, order = _order(request.GET.get("sort", ""))
+    context = {
+        "project": project,
+        "member": member,
+        "filters": BoardForm(shown, groupings, decides),
+        "by": by,
+        "answer": decides.title(value),
+        "value": value,
+        "bar": percent / 100,
+        "kept": kept,
+        "rows": order(kept.value),
+        "sort": sort,
+        "columns": _shown(kept.value),
+        "chart": _share_chart(kept.value, decides.title(value), percent / 100),
+    }
+    return render(request, "annotation/leads/board.html", context)
+
+
+def _order(wanted: str) -> tuple[str, Callable[[Sequence[Row]], list[Row]]]:
+    """How rows are sorted: by a column, "-" in front for the largest first."""
+    name = wanted.removeprefix("-")
+    if name not in ORDERS:
+        return "", list
+    key, down = ORDERS[name], wanted.startswith("-")
+
+    def ordered(rows: Sequence[Row]) -> list[Row]:
+        known = [row for row in rows if key(row) is not None]
+        unknown = [row for row in rows if key(row) is None]
+        return sorted(known, key=key, reverse=down) + unknown
+
+    return wanted, ordered
+
+
+def _shown(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
+    """Name, title and explanation of the columns; those that the project does not use are out."""
+    used = {
+        "surgicality": any(row.surgicality.n for row in rows),
+        "detectability": any(row.detectability.n for row in rows),
+    }
+    return [column for column in COLUMNS if used.get(column[0], True)]
+
+
+COLUMNS = [
+    ("items", "Items", "Neither deleted ones nor those that repeat others."),
+    ("resolved", "Resolved", "Items of which the project holds something true."),
+    ("share", "", "Of the resolved items, with an interval that knows that items of one question"
+     " are alike."),
+    ("corrected", "Corrected", "Resolved items with a text that a member mended."),
+    ("surgicality", "Surgicality", "Changed pieces that the claim explains, of all that were"
+     " checked: the mean over items."),
+    ("alpha", "Alpha", "Krippendorff’s, of the deciding question, over items with two labels."),
+    ("seconds", "Median time", "Of the labels at work, without those that took over half an"
+     " hour."),
+    ("detectability", "Detected blind", "People who saw an error before the change was shown:"
+     " the mean over items."),
+    ("more", "Withstands", "So many more items, all of them turning out the other way, would leave"
+     " the interval on the same side of the bar. A dash: the interval holds the bar, so that the"
+     " next items may decide it."),
+]  # fmt: skip
+
+
+def _charts(project: Project, shown: Progress) -> dict[str, Any]:
+    # Altair takes a second to import; no command should wait for it.
+    from charts import pace as drawn
+
+    measured, whole = shown.pace, shown.pace.whole
+    counts = [drawn.Count(one.day, one.title, one.n) for one in shown.chosen]
+    order = [title for _, title in deciding.of(project).options]
+    order += sorted({one.choice for one in counts} - set(order))
+    order = [title for title in order if title in {one.choice for one in counts}]
+    timed = [
+        drawn.Time(one.alias, one.seconds.low, one.seconds.median, one.seconds.high, one.seconds.n)
+        for one in measured.people
+        if one.seconds.low is not None
+        and one.seconds.median is not None
+        and one.seconds.high is not None
+    ]
+    steps, total = [], 0
+    for day, n in measured.done:
+        total += n
+        steps.append(drawn.Way(day, total))
+    ahead = whole.forecast
+    return {
+        "choices_chart": drawn.choices(counts, order=order) if counts else None,
+        "way_chart": drawn.way(
+            steps,
+            places=total + ahead.left,
+            ends=ahead.ends if ahead.left else None,
+            earliest=ahead.earliest if ahead.left else None,
+            latest=ahead.latest if ahead.left else None,
+        )
+        if steps
+        else None,
+        "times_chart": drawn.times(timed) if timed else None,
+    }
+
+
+def _share_chart(rows: Sequence[Row], title: str, bar: float) -> dict[str, Any] | None:
+    from charts import board as drawn
+
+    found = [
+        drawn.Share(row.title, row.share.value, row.share.low, row.share.high, row.share.n)
+        for row in rows
+        if row.share.value is not None
+    ]
+    return drawn.shares(found, title=title, bar=bar) if found else None

@@ -1,0 +1,51 @@
+"""Which categories hold up? One mark a category with its interval, beside the project's bar."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of a group's items: fractions of 1; `low` and `high` None without an interval."""
+
+    group: str
+    share: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
+    """A Vega-Lite specification: groups from the top down in their order, a rule at the bar."""
+    groups = [one.group for one in found]
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        y=alt.Y("group:N", title=None, sort=groups).axis(
+            labelLimit=160, labelPadding=8, ticks=False, domain=False
+        ),
+        tooltip=[
+            alt.Tooltip("group:N", title="Group"),
+            alt.Tooltip("share:Q", title=title, format=".1%"),
+            alt.Tooltip("low:Q", title="95 % from", format=".1%"),
+            alt.Tooltip("high:Q", title="to", format=".1%"),
+            alt.Tooltip("n:Q", title="n", format=","),
+        ],
+    )
+    defined = base.transform_filter("isValid(datum.low)")
+    intervals = defined.mark_rule(strokeWidth=2, opacity=0.75).encode(
+        x=_rate("low", title), x2="high"
+    )
+    dots = base.mark_point(filled=True, size=75, opacity=1).encode(x=_rate("share", title))
+    line = alt.Chart(alt.Data(values=[{"bar": bar}]))
+    at_bar = line.mark_rule(strokeDash=[4, 4]).encode(x=_rate("bar", title))
+    layers = alt.layer(at_bar, intervals, dots)
+    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * 26))
+
+
+def _rate(field: str, title: str) -> alt.X:
+    axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
+    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)

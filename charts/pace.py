@@ -1,0 +1,175 @@
+"""How fast does the work go, and what do people choose? Labels by day, and the way to the end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+# Past so many days a bar is a week: thinner ones could not be told apart on a telephone.
+MOST_DAYS = 45
+HEIGHT = 220
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many labels of a day chose an answer."""
+
+    day: date
+    choice: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Labels that were done by the end of a day."""
+
+    day: date
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Seconds that somebody takes over an item: quartiles over `n` items."""
+
+    person: str
+    low: float
+    median: float
+    high: float
+    n: int
+
+
+def choices(counts: Sequence[Count], *, order: Sequence[str]) -> dict[str, Any]:
+    """Stacked bars, one a day, or one a week (by its Monday) over more than 45 days.
+
+    `order` names the answers from the bottom up.
+    """
+    days = [count.day for count in counts]
+    weekly = bool(days) and (max(days) - min(days)).days >= MOST_DAYS
+    rows = _by_week(counts) if weekly else list(counts)
+    values = [{"day": c.day.isoformat(), "choice": c.choice, "n": c.n} for c in rows]
+    places = [{**value, "place": _place(value["choice"], order)} for value in values]
+    unit = "Week of" if weekly else "Day"
+    chart = (
+        alt.Chart(alt.Data(values=places))
+        .mark_bar()
+        .encode(
+            x=alt.X("day:O", title=None).axis(labelAngle=-45, labelOverlap=True),
+            y=alt.Y("n:Q", title="Labels").axis(tickMinStep=1, format=",d"),
+            color=marks.colour("choice", list(order), "Answer"),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("day:O", title=unit),
+                alt.Tooltip("choice:N", title="Answer"),
+                alt.Tooltip("n:Q", title="Labels", format=","),
+            ],
+        )
+    )
+    return marks.as_spec(chart.properties(width="container", height=HEIGHT))
+
+
+def way(
+    done: Sequence[Way],
+    *,
+    places: int,
+    ends: date | None = None,
+    earliest: date | None = None,
+    latest: date | None = None,
+) -> dict[str, Any]:
+    """What was done, day by day, up to all places, and the forecast from the last point on.
+
+    The forecast is a line to `ends` and a wedge between `earliest` and `latest`, each only if it
+    is known; without a latest day the wedge is left out.
+    """
+    points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
+    base = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("day:T", title=None), y=_done(), tooltip=_of_way()
+    )
+    layers = [base.mark_line(interpolate="step-after", strokeWidth=2), base.mark_point(filled=True)]
+    if points and places:
+        layers += [*_ahead(done[-1], places, ends, earliest, latest), _all(places)]
+    layered = alt.layer(*layers)
+    return marks.as_spec(layered.properties(width="container", height=HEIGHT))
+
+
+def times(found: Sequence[Time]) -> dict[str, Any]:
+    """One row a person: a rule from the lower to the upper quartile, a mark at the median."""
+    values = [
+        {"person": t.person, "low": t.low, "median": t.median, "high": t.high, "n": t.n}
+        for t in found
+    ]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        y=alt.Y("person:N", title=None, sort=[one.person for one in found]).axis(
+            labelLimit=130, ticks=False, domain=False
+        ),
+        tooltip=[
+            alt.Tooltip("person:N", title="Person"),
+            alt.Tooltip("median:Q", title="Median, s", format=".1f"),
+            alt.Tooltip("low:Q", title="A quarter takes at most, s", format=".1f"),
+            alt.Tooltip("high:Q", title="A quarter takes at least, s", format=".1f"),
+            alt.Tooltip("n:Q", title="Labels", format=","),
+        ],
+    )
+    title = "Seconds an item"
+    quartiles = base.mark_rule(strokeWidth=4, opacity=0.4).encode(
+        x=alt.X("low:Q", title=title).scale(zero=True), x2="high"
+    )
+    median = base.mark_point(filled=True, size=75, opacity=1).encode(
+        x=alt.X("median:Q", title=title)
+    )
+    layers = alt.layer(quartiles, median)
+    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * 28))
+
+
+def _by_week(counts: Sequence[Count]) -> list[Count]:
+    sums: dict[tuple[date, str], int] = {}
+    for count in counts:
+        monday = count.day - timedelta(days=count.day.weekday())
+        sums[monday, count.choice] = sums.get((monday, count.choice), 0) + count.n
+    return [Count(day, choice, n) for (day, choice), n in sorted(sums.items())]
+
+
+def _place(choice: object, order: Sequence[str]) -> int:
+    return list(order).index(str(choice)) if choice in order else len(order)
+
+
+def _done() -> alt.Y:
+    return alt.Y("done:Q", title="Labels").axis(tickMinStep=1, format=",d")
+
+
+def _of_way() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("day:T", title="Day", format="%d %b %Y"),
+        alt.Tooltip("done:Q", title="Labels", format=","),
+    ]
+
+
+def _all(places: int) -> alt.Chart:
+    """The line at which nothing is left."""
+    every = alt.Chart(alt.Data(values=[{"done": places}]))
+    return every.mark_rule(strokeDash=[4, 4]).encode(y=_done())
+
+
+def _ahead(
+    last: Way, places: int, ends: date | None, earliest: date | None, latest: date | None
+) -> list[alt.Chart]:
+    begin = last.day.isoformat()
+    layers = []
+    if earliest and latest:
+        share = (earliest - last.day).days / max(1, (latest - last.day).days)
+        slow = round(last.done + share * (places - last.done))
+        wedge = [
+            {"day": begin, "low": last.done, "high": last.done},
+            {"day": earliest.isoformat(), "low": slow, "high": places},
+            {"day": latest.isoformat(), "low": places, "high": places},
+        ]
+        area = alt.Chart(alt.Data(values=wedge)).mark_area(opacity=0.2)
+        layers.append(area.encode(x="day:T", y=alt.Y("low:Q", title="Labels"), y2="high"))
+    if ends:
+        line = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
+        drawn = alt.Chart(alt.Data(values=line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
+        layers.append(drawn.encode(x="day:T", y=_done(), tooltip=_of_way()))
+    return layers

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from django.core.cache import cache
 
-from annotation import practising, tickets
+from annotation import practising, seldom, tickets
 from annotation.models import (
     LIKE_WORK,
     Draft,
@@ -114,10 +114,12 @@ def done(member: Membership, stage: str) -> int:
 def progress(member: Membership) -> Progress:
     """How far the project and the member have come, in items.
 
-    Counting a large project takes a while, so its counts may be some seconds old; the member's
-    own never are.
+    Counting a large project takes a while, so its counts may be some seconds old, and older for
+    those who must not tell silent checks from work; the member's own never are. Items whose answer
+    is known are not counted.
     """
-    total, resolved = _counts(member.project)
+    project = member.project
+    total, resolved = seldom.counted(project, "progress", member.role, lambda: _counts(project))
     return Progress(member.labelled, resolved, total, total - resolved)
 
 
@@ -157,14 +159,15 @@ def _label(member: Membership, item: Item, stage: str) -> Label | None:
 
 
 def _counts(project: Project) -> tuple[int, int]:
-    """How many items the project has and how many are resolved, repeats left out."""
+    """How many items to work on the project has, and how many are resolved, repeats left out."""
     name = f"progress-{project.pk}-{project.created_at.timestamp()}"
     known: tuple[int, int] | None = cache.get(name)
     if known:
         return known
     begun = perf_counter()
-    total = Item.objects.in_project(project).originals().count()
-    resolved = Resolution.objects.of_live_originals().filter(item__project=project).count()
+    total = Item.objects.in_project(project).originals().of_tests().count()
+    found = Resolution.objects.of_live_originals().of_tests()
+    resolved = found.filter(item__project=project).count()
     took = perf_counter() - begun
     if took > DEAR:
         cache.set(name, (total, resolved), timeout=100 * took)

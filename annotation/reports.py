@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import taxonomy
-from annotation.models import Account, Item, Label, Membership, Project, Resolution, Stage
+from annotation import seldom, taxonomy
+from annotation.models import LIKE_WORK, Account, Item, Label, Membership, Project, Resolution
 
 
 @dataclass(frozen=True)
@@ -61,32 +61,38 @@ class AbilityCount:
 def overviews(account: Account) -> list[Overview]:
     """The projects that a person may see, by name, in four queries."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
-    totals = Item.objects.live().originals().per_project(projects)
-    resolved = Resolution.objects.of_live_originals().per_project(projects)
-    mine = Label.objects.current().at_stage(Stage.WORK).of_account(account).per_project(projects)
+    totals = Item.objects.live().originals().of_tests().per_project(projects)
+    resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
+    mine = Label.objects.current().at_stages(LIKE_WORK).of_account(account).per_project(projects)
     return [
         Overview(
             project=project,
             role=project.my_role or "",
             total=totals.get(project.pk, 0),
-            resolved=resolved.get(project.pk, 0),
+            resolved=_seldom(project, project.my_role, resolved),
             mine=mine.get(project.pk, 0),
         )
         for project in projects
     ]
 
 
-def by_ability(project: Project) -> list[AbilityCount]:
-    """Items and resolved items by category, in the order of the taxonomy, in two queries.
+def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
+    """Items to work on and resolved ones by category, as the taxonomy orders them, in two queries.
 
     Categories that are no longer in the taxonomy come last, under the ability of their items.
     """
-    resolved = Resolution.objects.of_live_originals().per_category(project)
+    found = Resolution.objects.of_live_originals().of_tests()
+    resolved = seldom.counted(project, "abilities", role, lambda: found.per_category(project))
     counts: dict[str, list[CategoryCount]] = {}
     order = {category.slug: place for place, category in enumerate(taxonomy.load())}
-    rows = list(Item.objects.in_project(project).by_category_and_repeats())
+    rows = list(Item.objects.in_project(project).of_tests().by_category_and_repeats())
     for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
         slug = row["category"]
         count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])
         counts.setdefault(row["ability"], []).append(count)
     return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]
+
+
+def _seldom(project: Project, role: str | None, resolved: dict[int, int]) -> int:
+    """How many are resolved; `role` None is that of a site admin without a place."""
+    return seldom.counted(project, "resolved", role or "", lambda: resolved.get(project.pk, 0))

@@ -13,6 +13,7 @@ ALLOWS = {
     "enter": "open the project",
     "label": "vet items",
     "items": "see items with everybody's labels",
+    "adjudicate": "decide what people disagree on",
     "results": "see runs and results",
     "run": "start and steer runs",
     "manage": "see how far everybody has come",
@@ -37,7 +38,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "progress": queue.progress(member),
-        "abilities": reports.by_ability(member.project),
+        "abilities": reports.by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
     }

@@ -7,5 +7,6 @@ urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("", include("annotation.api")),
     path("", include("annotation.api_leads")),
+    path("", include("annotation.api_practice")),
     path("", include("judging.api")),
 ]

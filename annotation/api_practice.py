@@ -99,7 +99,8 @@ def people(request: Request, slug: str) -> Response:
 def probes(request: Request, slug: str) -> Response:
     """How each person did on silent checks; for leads alone."""
     lead = access.member_for(request, slug, right="manage")
-    return Response(ProbeSerializer(probing.results(lead.project), many=True).data)
+    results: Any = probing.results(lead.project)
+    return Response(ProbeSerializer(results, many=True).data)
 
 
 def _standing(member: Membership, rounds: list[practising.Round]) -> dict[str, Any]:

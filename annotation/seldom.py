@@ -5,7 +5,7 @@ So where checks are handed out, annotators see such counts as they were some min
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from django.core.cache import cache
 
@@ -23,5 +23,7 @@ def counted(project: "Project", what: str, role: str, count: Callable[[], T]) ->
     if not project.probe_every or role != "annotator":
         return count()
     name = f"seldom-{what}-{project.pk}-{project.created_at.timestamp()}"
-    found: T = cache.get_or_set(name, count, timeout=RENEWED_AFTER)
-    return found
+    known = cache.get(name)
+    if known is None:
+        cache.set(name, known := count(), timeout=RENEWED_AFTER)
+    return cast(T, known)

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import known, practising
-from annotation.models import Item, Membership, Project, Resolution
+from annotation.models import ApiToken, Item, Membership, Project, Resolution
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -168,3 +168,35 @@ def test_leads_see_what_came_of_checks(lead: Membership, member: Membership) -> 
     assert '<th scope="row">anna</th>' in shown
     assert "50 %" in shown
     assert "Not sure" in shown
+
+
+# ---------------------------------------------------------------------------------------- API
+
+
+def from_api(who: Membership, name: str) -> Any:
+    _, key = ApiToken.issue(who.account, "test")  # type: ignore[arg-type]
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    return program.get(reverse(f"api-{name}", args=[who.project.slug])).json()
+
+
+def test_the_api_says_of_practice_what_the_pages_say(member: Membership, lead: Membership) -> None:
+    say(member, take(member), "invalid")
+    standing = from_api(member, "practice")
+    assert (standing["annotator"], standing["due"], standing["waits"]) == ("anna", True, False)
+    [told] = standing["rounds"]
+    assert (told["number"], told["answered"], told["right"], told["passed"]) == (1, 1, 0, False)
+    [lesson] = told["lessons"]
+    assert lesson["known"] == {"choice": "valid"}
+    assert lesson["explanation"] == "It is valid."
+    assert from_api(lead, "practice-people") == [standing]
+
+
+def test_the_api_says_of_checks_what_the_page_says(lead: Membership, member: Membership) -> None:
+    Project.objects.update(practice_items=0, probe_every=1)
+    member.project.refresh_from_db()
+    make_known(lead.project, "item-1", purpose="probe")
+    say(member, take(member), "invalid")
+    [result] = from_api(lead, "probes")
+    assert (result["annotator"], result["right"], result["corrected"]) == ("anna", 0, 0)
+    assert (result["share"]["value"], result["share"]["n"]) == (0.0, 1)
+    assert result["wrong"][0]["said"] == {"choice": "invalid"}

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from annotation import fitting, importing, tasktypes, tomltext, writing
 from annotation.declaring import Place, words
-from annotation.models import Event, Item, Label, Membership, Project, TaskTypeVersion
+from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import TaskType
 
 LONGEST = 200_000
@@ -41,11 +42,13 @@ class Adapted:
 
 @dataclass(frozen=True)
 class Lost:
-    """An answer that the new version would no longer take, and how many labels gave it."""
+    """An answer that the new version would no longer take: how many labels in force gave it, and
+    of how many items for practice or probes it is the right one."""
 
     field: str
     answer: str
     labels: int
+    known: int = 0
 
 
 class Stale(ValueError):
@@ -97,16 +100,19 @@ def read(project: Project, source: str) -> Adapted:
 
 
 def lost(project: Project, task: TaskType) -> list[Lost]:
-    """The answers that labels in force gave and that this task would no longer take."""
+    """The answers in use that this task would no longer take."""
     old = tasktypes.of_version(project.task_type)
     gone = _answers(old) - _answers(task)
     if not gone:
         return []
-    counts = dict.fromkeys(sorted(gone), 0)
-    for name, said in _given(project, old):
-        if (name, said) in counts:
-            counts[name, said] += 1
-    return [_lost(old, name, said, labels) for (name, said), labels in counts.items() if labels]
+    labels = Label.objects.current().in_project(project).values_list("answers", flat=True)
+    right = Resolution.objects.current().known().of_project(project)
+    in_labels, in_known = (
+        _counted(old, labels),
+        _counted(old, right.values_list("values", flat=True)),
+    )
+    used = sorted(gone & (in_labels.keys() | in_known.keys()))
+    return [_lost(old, *one, in_labels[one], in_known[one]) for one in used]
 
 
 def save(
@@ -185,17 +191,18 @@ def _answers(task: TaskType) -> set[tuple[str, str]]:
     return {(field.name, str(option.value)) for field in every for option in field.options}
 
 
-def _given(project: Project, task: TaskType) -> Iterator[tuple[str, str]]:
-    """Field and answer of all labels in force, one after the other."""
-    answers = Label.objects.current().in_project(project).values_list("answers", flat=True)
-    for said in answers.iterator(chunk_size=2_000):
-        for name, answer in said.items():
+def _counted(task: TaskType, rows: "QuerySet[Any, dict[str, Any]]") -> Counter[tuple[str, str]]:
+    """In how many rows of answers each answer to each field stands."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for answers in rows.iterator(chunk_size=2_000):
+        for name, answer in answers.items():
             field = task.field(name)
             if field and field.options:
-                yield from ((name, one) for one in field.said(answer))
+                counts.update((name, one) for one in field.said(answer))
+    return counts
 
 
-def _lost(task: TaskType, name: str, said: str, labels: int) -> Lost:
+def _lost(task: TaskType, name: str, said: str, labels: int, known: int) -> Lost:
     field = task.field(name)
     titles = {str(option.value): option.title for option in field.options} if field else {}
-    return Lost(field.title if field else name, titles.get(said, said), labels)
+    return Lost(field.title if field else name, titles.get(said, said), labels, known)

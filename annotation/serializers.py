@@ -23,6 +23,18 @@ class NamedField(serializers.DictField):
         return named
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "additionalProperties": {
+            "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+        },
+    }
+)
+class TextsField(serializers.JSONField):
+    """Texts by name; one that an item may have several of is a list."""
+
+
 class ShownSerializer(serializers.Serializer[Any]):
     """What every submission carries: the item and the revision that were shown, and its key."""
 
@@ -84,9 +96,12 @@ class ProjectDetailSerializer(serializers.Serializer[Membership]):
     overlap = serializers.IntegerField(source="project.overlap")
     role = serializers.CharField()
     alias = serializers.CharField()
-    task = serializers.JSONField(source="project.task_type.definition")
+    task = serializers.SerializerMethodField()
     guidelines = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField()
+
+    def get_task(self, member: Membership) -> dict[str, Any]:
+        return tasktypes.asked_definition(member.project)
 
     @extend_schema_field(
         inline_serializer(
@@ -141,7 +156,7 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
 
     key = serializers.CharField(source="item.key")
     category = serializers.SerializerMethodField()
-    texts = serializers.DictField(child=serializers.CharField(), source="revision.texts")
+    texts = TextsField(source="revision.texts")
     diff = serializers.SerializerMethodField()
 
     @extend_schema_field(CategorySerializer(allow_null=True))
@@ -210,7 +225,7 @@ class ItemSerializer(serializers.Serializer[Any]):
 class RevisionSerializer(serializers.Serializer[Revision]):
     number = serializers.IntegerField()
     digest = serializers.CharField()
-    texts = serializers.DictField(child=serializers.CharField())
+    texts = TextsField()
     author = serializers.CharField(source="author.alias", default=None, allow_null=True)
     note = serializers.CharField()
     created_at = serializers.DateTimeField()

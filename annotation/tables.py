@@ -67,6 +67,8 @@ def _item(item: Any) -> dict[str, Any]:
         "source": item.resolution_source,
         "rule": item.resolution_rule,
         **texts,
+        # Texts that only a project's own task type has.
+        "other_texts": {name: text for name, text in revision.texts.items() if name not in texts},
         "fields": item.fields,
     }
 
@@ -108,7 +110,7 @@ _LABELS = (
 _ITEMS = (
     "key", "category", "ability", "source_ability", "origin", "purpose", "cluster",
     "duplicate_of", "flags", "revision", "digest", "resolution", "source", "rule", *_texts(),
-    "fields",
+    "other_texts", "fields",
 )  # fmt: skip
 
 TABLES: dict[str, Table] = {

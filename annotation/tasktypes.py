@@ -91,9 +91,9 @@ class TaskType:
         """The fields that are asked at a stage."""
         return self.blind.fields if stage == "blind" and self.blind else self.fields
 
-    def asked(self, enabled: set[str]) -> "TaskType":
+    def asked(self, switches: set[str]) -> "TaskType":
         """The same without the fields that wait for a switch which is not on."""
-        asked = tuple(f for f in self.fields if not f.option or f.option in enabled)
+        asked = tuple(f for f in self.fields if not f.option or f.option in switches)
         return replace(self, fields=asked)
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
@@ -165,8 +165,20 @@ def of_version(version: Any) -> TaskType:
 
 def of_project(project: Any) -> TaskType:
     """What a project asks now: its task type without the fields that it has not switched on."""
-    enabled = {switch for switch in SWITCHES if getattr(project, switch)}
-    return of_version(project.task_type).asked(enabled)
+    return of_version(project.task_type).asked(enabled(project))
+
+
+def enabled(project: Any) -> set[str]:
+    """The switches that a project has on."""
+    return {switch for switch in SWITCHES if getattr(project, switch)}
+
+
+def asked_definition(project: Any) -> dict[str, Any]:
+    """The definition of what a project asks now, for programs."""
+    definition = project.task_type.definition
+    off = {*SWITCHES} - enabled(project)
+    fields = [field for field in definition["fields"] if field.get("option", "") not in off]
+    return {**definition, "fields": fields}
 
 
 # By digest: a label costs a few milliseconds, of which reading a definition would be a tenth.

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import access, adapting, diffing, tasktypes
 from annotation.adapting import Adapted
 from annotation.models import Item, Membership, Project, TaskTypeVersion
+from annotation.views.painting import HtmxRequest
 
 
 class SourceForm(forms.Form):
@@ -45,11 +46,13 @@ def task(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @never_cache
 @login_required
-def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form as annotators would see it, or what is wrong in the text."""
+def preview(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The form as annotators would see it, or what is wrong in the text; alone for a script."""
     member = access.member_for(request, slug, right="manage")
     form = _cleaned(SourceForm(request.POST))
     adapted = adapting.read(member.project, str(form.get("source", "")))
+    if not request.htmx:
+        return _page(request, member, adapted)
     context = _previewed(member.project, adapted)
     return render(request, "annotation/task.html#preview", context)
 
@@ -103,8 +106,7 @@ def _previewed(project: Project, adapted: Adapted) -> dict[str, Any]:
     context: dict[str, Any] = {"project": project, "adapted": adapted}
     if adapted.task is None:
         return context
-    enabled = {switch for switch in tasktypes.SWITCHES if getattr(project, switch)}
-    task = adapted.task.asked(enabled)
+    task = adapted.task.asked(tasktypes.enabled(project))
     item = Item.objects.in_project(project).first()
     texts = item.revision().texts if item else {}
     shown = [(text, texts.get(text.name)) for text in task.texts]

@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation import reports
-from annotation.models import Item, Project, Slot
+from annotation import reports, tables
+from annotation.models import ApiToken, Item, Project, Slot
 from tests.builders import make_member
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +92,26 @@ def test_what_cannot_be_done_without_categories_is_refused(tmp_path: Path) -> No
         imported(tmp_path, "error-detection", JUDGED, accept=True)
     with pytest.raises(CommandError, match="write it as NAME=FOUND"):
         imported(tmp_path, "error-detection", JUDGED, column=["response"])
+
+
+def test_programs_and_exports_get_several_texts_as_a_list(tmp_path: Path) -> None:
+    imported(tmp_path, "rating", RATED)
+    project = Project.objects.get()
+    _, key = ApiToken.issue(make_member(project).account, "test")
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    offer = program.post("/api/v1/projects/p/queue/next/").json()
+    assert offer["item"]["texts"]["gold"] == ["red", "blue"]
+    [row] = tables.items(project)
+    assert row["gold"] == ["red", "blue"]
+
+
+def test_an_export_keeps_texts_that_only_the_project_knows(tmp_path: Path) -> None:
+    imported(tmp_path, "rating", RATED)
+    revision = Item.objects.get().revision()
+    revision.texts["mood"] = "calm"
+    revision.save()
+    [row] = tables.items(Project.objects.get())
+    assert row["other_texts"] == {"mood": "calm"}
 
 
 def test_pages_of_a_project_without_categories_say_so(tmp_path: Path) -> None:

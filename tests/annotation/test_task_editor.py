@@ -9,7 +9,7 @@ from django.test import Client
 
 from annotation import adapting, tasktypes
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -145,6 +145,22 @@ def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membersh
         "Reasoning correctness",
         1,
     )
+
+
+def test_right_answers_of_practice_items_count_as_well(lead: Membership) -> None:
+    item = make_item(lead.project, purpose="practice", slots=0)
+    make_resolution(item, "invalid", source="known", values={"choice": "invalid"})
+    page = post(lead, without(SOURCE, "invalid"))
+    assert page.status_code == 422
+    assert "“Invalid” in 0 labels, and right in 1 item with a known answer" in page.text
+
+
+def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:
+    page = browser_of(lead).post("/projects/p/task/preview/", {"source": SOURCE}).text
+    assert page.startswith("<!doctype html>")
+    script = {"HX-Request": "true"}
+    alone = browser_of(lead).post("/projects/p/task/preview/", {"source": SOURCE}, headers=script)
+    assert alone.text.lstrip().startswith("<section")
 
 
 def answer(member: Membership, answers: dict[str, Any]) -> Label:

@@ -141,6 +141,13 @@ def test_fields_behind_a_switch_are_asked_only_where_it_is_on(db: None) -> None:
     assert names == ["choice", "reason", "claim_check"]
 
 
+def test_programs_are_told_what_is_asked_now(db: None) -> None:
+    project = make_project(claim_check=True)
+    told = tasktypes.asked_definition(project)
+    assert [field["name"] for field in told["fields"]] == ["choice", "reason", "claim_check"]
+    assert tasktypes.from_definition(told) == tasktypes.of_project(project)
+
+
 def test_blind_questions_are_answered_at_their_own_stage() -> None:
     vetting = task("perturbation-vetting")
     assert vetting.blind is not None

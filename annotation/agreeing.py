@@ -1,7 +1,7 @@
 """What people said of the same items, as the measures of agreement take it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,10 @@ NOT_SURE = "not-sure"
 NOTHING = "none"
 TOTAL = "total"
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+_SAID = ("item__position", "item__cluster", "member__alias", "answers")
+_WORK = (*_SAID, "current", "counted", "informed")
+_PROBE = (*_SAID, "revision_id", "created_at")
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Question:
         return dict(self.options).get(name, name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Said:
     """What one person said of one item."""
 
@@ -94,17 +98,17 @@ def work(project: Project, category: str = "") -> list[Said]:
     force: whose texts were corrected since has to say it again. Items with known answers are left
     out.
     """
-    last: dict[tuple[int, str], dict[str, Any]] = {}
+    last: dict[tuple[int, str], tuple[Said, bool]] = {}
     in_force = set()
+    with_total = _totals(project)
     found = Label.objects.of_tests().for_agreement(project, Stage.WORK, category)
-    for row in found.iterator(chunk_size=2000):
-        place = row["item_id"], row["member__alias"]
-        if row["current"] and row["counted"]:
-            in_force.add(place)
-        if not row["informed"]:
-            last[place] = row
-    task = tasktypes.of_project(project)
-    return [_said(task, row) for at, row in last.items() if at in in_force and row["counted"]]
+    for row in found.values_list(*_WORK).iterator(chunk_size=2000):
+        position, cluster, person, said, current, counted, informed = row
+        if current and counted:
+            in_force.add((position, person))
+        if not informed:
+            last[position, person] = Said(position, cluster, person, with_total(said)), counted
+    return [said for at, (said, counted) in last.items() if counted and at in in_force]
 
 
 def probes(project: Project, category: str = "") -> list[Said]:
@@ -112,12 +116,15 @@ def probes(project: Project, category: str = "") -> list[Said]:
     known: dict[int, list[Resolution]] = {}
     for resolution in Resolution.objects.known().of_project(project):
         known.setdefault(resolution.revision_id, []).append(resolution)
-    task, last = tasktypes.of_project(project), {}
-    for row in Label.objects.for_agreement(project, Stage.PROBE, category):
-        right = _in_force(known.get(row["revision_id"], ()), row["created_at"])
-        if right and row["current"]:
-            values = {task.deciding.name: right.value} | right.values
-            last[row["item_id"], row["member__alias"]] = _said(task, row, values)
+    deciding, with_total = tasktypes.of_project(project).deciding.name, _totals(project)
+    last: dict[tuple[int, str], Said] = {}
+    found = Label.objects.current().for_agreement(project, Stage.PROBE, category)
+    for row in found.values_list(*_PROBE):
+        position, cluster, person, said, revision, then = row
+        right = _in_force(known.get(revision, ()), then)
+        if right:
+            values = with_total({deciding: right.value} | right.values)
+            last[position, person] = Said(position, cluster, person, with_total(said), values)
     return list(last.values())
 
 
@@ -145,11 +152,12 @@ def answers(question: Question, said: Sequence[Said]) -> Answers:
     return Answers(people, names, nominal, ordered, known, has_numbers)
 
 
-def _said(
-    task: tasktypes.TaskType, row: Mapping[str, Any], known: Mapping[str, Any] | None = None
-) -> Said:
-    said = {**task.totals(row["answers"]), **row["answers"]}
-    return Said(row["item__position"], row["item__cluster"], row["member__alias"], said, known)
+def _totals(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What adds the total to answers, where the task type has points to add up."""
+    task = tasktypes.of_project(project)
+    if not any(field.kind == "points" for field in task.fields):
+        return lambda said: said
+    return lambda said: task.totals(said) | said
 
 
 def _in_force(known: Iterable[Resolution], then: datetime) -> Resolution | None:

@@ -121,16 +121,12 @@ class LabelQuerySet(models.QuerySet[Any]):
         """Not of items that people practise on or are checked with."""
         return self.filter(item__purpose="test")
 
-    def for_agreement(
-        self, project: Project, stage: str, category: str = ""
-    ) -> models.QuerySet[Any, dict[str, Any]]:
-        """Rows of what was said of live items at a stage and not taken back, oldest first."""
+    def for_agreement(self, project: Project, stage: str, category: str = "") -> LabelQuerySet:
+        """What was said of live items at a stage and not taken back, in the order given."""
         found = self.filter(
             project=project, stage=stage, withdrawn_at=None, item__deleted_at=None
-        ).order_by("created_at", "pk")
-        named = ("member__alias", "revision_id", "answers", "current", "counted", "informed")
-        rows = found.values("item_id", "item__position", "item__cluster", "created_at", *named)
-        return rows.filter(item__category=category) if category else rows
+        ).order_by("pk")
+        return found.filter(item__category=category) if category else found
 
     def state(self) -> dict[str, int | None]:
         """Numbers that change whenever labels are given, superseded, taken back or not counted."""

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from annotation import taxonomy
+from annotation import drafts as drafts_of
+from annotation import tasktypes, taxonomy
+from formats.rows import BadRow, Row
 
 FILE = Path(__file__).parents[1] / "examples" / "items.jsonl"
 FIELDS = ["key", "category", "source_ability", "origin", "cluster"]
@@ -76,3 +78,35 @@ def test_the_example_code_does_what_its_comments_say() -> None:
         exec(code, scope)
         for call, result in re.findall(r"^(median.*?)\s+# ([\d.]+)", calls, flags=re.MULTILINE):
             assert eval(call, scope) == float(result)
+
+
+PRACTICE = [
+    json.loads(line)
+    for line in (FILE.parent / "practice.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def test_there_are_items_to_practise_on_and_silent_checks_with_known_answers() -> None:
+    assert Counter(row["purpose"] for row in PRACTICE) == {"practice": 10, "probe": 3}
+    assert all(row["explanation"] == row["explanation"].strip() != "" for row in PRACTICE)
+    known = Counter(row["known"] for row in PRACTICE if row["purpose"] == "practice")
+    assert set(known) == {"valid", "invalid", "score-invariant", "not-relevant"}
+    assert len({row["known"] for row in PRACTICE if row["purpose"] == "probe"}) == 3
+
+
+def test_the_checks_look_like_the_other_items_and_repeat_none() -> None:
+    keys = [row["key"] for row in ITEMS + PRACTICE]
+    assert len(set(keys)) == len(keys)
+    assert not {row["cluster"] for row in PRACTICE} & {item["cluster"] for item in ITEMS}
+    for row in PRACTICE:
+        assert row["gold"] != row["perturbed"]
+        if row["purpose"] == "probe":
+            assert re.fullmatch(rf"{row['category']}-\d", row["key"])
+
+
+def test_every_item_with_a_known_answer_can_be_imported() -> None:
+    task = tasktypes.from_definition(tasktypes.definitions()["perturbation-vetting"])
+    rows = [Row("practice.jsonl", line, row) for line, row in enumerate(PRACTICE, start=1)]
+    drafts = list(drafts_of.check(rows, task))
+    assert [draft for draft in drafts if isinstance(draft, BadRow)] == []
+    assert [draft.known.value for draft in drafts] == [row["known"] for row in PRACTICE]  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ here returns safe HTML.
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Literal
 
@@ -36,7 +36,8 @@ STRIP = 250
 """Places on the strip beside a text; changes nearer to each other than one share a mark."""
 
 _TAGS: dict[Side, str] = {"gold": "del", "perturbed": "ins"}
-_CUT = ""  # Stands for a place where a text may be cut; no piece of HTML is empty.
+_CUT = None
+"""Stands for a place where a text may be cut, behind a line."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Drawing:
         return rendering.marked(self._stretches(side), form, self._drawn(side))
 
     def raw(self) -> str:
-        """The perturbed text with its white space drawn."""
+        """The perturbed text with its white space drawn, but for single spaces of a long one."""
         return _joined(self._raw(), self.length)
 
     def strip(self) -> str:
@@ -90,7 +91,7 @@ class Drawing:
         places = groupby(self.changes, lambda change: STRIP * change.offset // max(1, self.length))
         return "".join(_place(place, [*changes]) for place, changes in places)
 
-    def _inline(self) -> Iterator[str]:
+    def _inline(self) -> Iterator[str | None]:
         for segment in self.difference.segments:
             if segment.kind == "equal":
                 yield from _lines(segment.gold[0].text, invisibles.escaped)
@@ -100,12 +101,13 @@ class Drawing:
             if segment.kind in ("removed", "added"):
                 yield f'<span class="gap {segment.kind}"{self.attributes[segment.number]}></span>'
 
-    def _raw(self) -> Iterator[str]:
+    def _raw(self) -> Iterator[str | None]:
+        draw = partial(invisibles.raw, sparing=self.length >= LONG)
         for text, number in self._stretches("perturbed"):
             if number is None:
-                yield from _lines(text, invisibles.raw)
+                yield from _lines(text, draw)
             else:
-                yield f'<span class="spot"{self.attributes[number]}>{invisibles.raw(text)}</span>'
+                yield f'<span class="spot"{self.attributes[number]}>{draw(text)}</span>'
 
     def _stretches(self, side: Side) -> list[rendering.Stretch]:
         return [
@@ -127,7 +129,7 @@ class Drawing:
     def _marked(self, side: Side, parts: Iterable[Part | Piece], number: int) -> str:
         parts = tuple(parts)
         if not parts:
-            return _CUT
+            return ""
         tag, blank = _TAGS[side], _blank(_text(parts))
         return f"<{tag}{self.attributes[number]}{blank}>{_insides(parts)}</{tag}>"
 
@@ -193,17 +195,18 @@ def _side(segment: Segment, side: Side) -> tuple[Part, ...]:
 
 
 def _text(parts: Iterable[Part | Piece]) -> str:
-    return "".join(part.text for part in parts)
+    return "".join([part.text for part in parts])
 
 
 def _insides(parts: Sequence[Part | Piece]) -> str:
     """The parts, the changed ones marked unless all of them changed."""
-    whole = all(part.changed for part in parts)
+    if all(part.changed for part in parts):
+        return invisibles.escaped(_text(parts))
     safe = ((invisibles.escaped(part.text), part.changed) for part in parts)
-    return "".join(f"<b>{text}</b>" if changed and not whole else text for text, changed in safe)
+    return "".join(f"<b>{text}</b>" if changed else text for text, changed in safe)
 
 
-def _lines(text: str, draw: Callable[[str], str]) -> Iterator[str]:
+def _lines(text: str, draw: Callable[[str], str]) -> Iterator[str | None]:
     """The lines of a text; behind each a cut is possible."""
     for line in text.splitlines(keepends=True):
         yield draw(line)
@@ -211,18 +214,19 @@ def _lines(text: str, draw: Callable[[str], str]) -> Iterator[str]:
             yield _CUT
 
 
-def _joined(pieces: Iterable[str], length: int) -> str:
+def _joined(pieces: Iterable[str | None], length: int) -> str:
     """The pieces as one, or in chunks of some thousand characters if there are many."""
     if length < LONG:
-        return "".join(pieces)
+        return "".join(filter(None, pieces))
     chunks: list[list[str]] = [[]]
     size = 0
     for piece in pieces:
-        if piece == _CUT and size >= CHUNK:
+        if piece is not _CUT:
+            chunks[-1].append(piece)
+            size += len(piece)
+        elif size >= CHUNK:
             chunks.append([])
             size = 0
-        chunks[-1].append(piece)
-        size += len(piece)
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 
 

@@ -27,6 +27,8 @@ _INVISIBLE = (
 )
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"  # flags of regions are spelt in such signs
 _SIGN = re.compile(f"{_FLAG}|[{_INVISIBLE}]")
+_SPECIAL = re.compile(f"[&<>\"'{_INVISIBLE}]")
+_SIGN_OR_ODD_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|(?!(?<=\S) (?=\S))[^\S\n\r]+|[\n\r]")
 _SIGN_OR_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|[^\S\n\r]+|[\n\r]")
 _BLANKS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍"}
 _JOINERS = "\u200c\u200d"
@@ -36,12 +38,19 @@ _INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
 
 def escaped(text: str) -> str:
     """Safe HTML of a text, its invisible signs named."""
+    if not _SPECIAL.search(text):  # most words; a long difference has thousands of them
+        return text
     return _SIGN.sub(_named, html.escape(text))
 
 
-def raw(text: str) -> str:
-    """Safe HTML of a text, its invisible signs named and its white space drawn."""
-    return _SIGN_OR_SPACE.sub(_named_or_drawn, html.escape(text))
+def raw(text: str, *, sparing: bool = False) -> str:
+    """Safe HTML of a text, its invisible signs named and its white space drawn.
+
+    `sparing` leaves single spaces between words alone: drawing them makes an element of each.
+    """
+    return (_SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE).sub(
+        _named_or_drawn, html.escape(text)
+    )
 
 
 def in_html(markup: str) -> str:

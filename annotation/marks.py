@@ -87,7 +87,7 @@ def _changes(segments: tuple[Segment, ...]) -> Iterator[Change]:
 
 
 def _text(parts: Iterable[Part]) -> str:
-    return "".join(part.text for part in parts)
+    return "".join([part.text for part in parts])
 
 
 # --------------------------------------------------------------------------------- looks alone

@@ -7,6 +7,7 @@ long texts only the chosen way is made, and the page asks for another when it is
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,13 @@ FORMAT_TITLES: dict[Format, str] = {
 }  # fmt: skip
 
 FOLD = ("off", "on")
+
+# Hebrew, Arabic and their kin, and signs that turn the direction. A browser lays a text without any
+# of them out several times faster if it is not asked to look for the direction of each line.
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefe"
+    "\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 
 _SINGLE: dict[str, Side] = {"after": "perturbed", "before": "gold"}
 
@@ -86,7 +94,7 @@ class Pane:
 
     @property
     def table(self) -> bool:
-        return self.kind == "diff diff-sides"
+        return "diff-sides" in self.kind
 
 
 @dataclass(frozen=True)
@@ -193,8 +201,14 @@ def _made(
 ) -> Iterator[Pane]:
     """The pane, if it is chosen, or short enough to be made in case it is wanted."""
     chosen = not habits.names.isdisjoint(serves)
-    if chosen or length < drawing.LONG:
-        yield Pane(make(), kind, serves, chosen)
+    if not chosen and length >= drawing.LONG:
+        return
+    html = make()
+    if length >= drawing.LONG:
+        kind += " long"
+    if _RIGHT_TO_LEFT.search(html):
+        kind += " bidi"
+    yield Pane(html, kind, serves, chosen)
 
 
 def _comparison(task: TaskType, difference: Difference, habits: Habits) -> Comparison:
@@ -211,7 +225,7 @@ def _drawings(drawn: Drawing, habits: Habits) -> Iterator[Pane]:
     The inline drawing serves either source text alone too: the style sheet hides the other.
     """
     plain = ("inline", "after:plain", "before:plain")
-    yield from _made(drawn.inline, "diff diff-inline", plain, habits)
+    yield from _made(drawn.inline, "diff diff-inline", plain, habits, drawn.length)
     yield from _made(drawn.sides, "diff diff-sides", ("side",), habits, drawn.length)
     yield from _made(drawn.raw, "diff diff-raw", ("raw",), habits, drawn.length)
     for view, side in _SINGLE.items():

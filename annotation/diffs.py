@@ -24,7 +24,7 @@ def of(revision: Revision) -> diffing.Difference:
 
 
 def _compared(revision: Revision) -> tuple[str, str]:
-    task = tasktypes.from_definition(revision.item.project.task_type.definition)
+    task = tasktypes.of_version(revision.item.project.task_type)
     if task.diff is None:
         raise ValueError(f"Task type {task.slug} compares no texts.")
     before, after = task.diff

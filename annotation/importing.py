@@ -218,7 +218,7 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     if not drafts:
         return
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
-    compared = tasktypes.from_definition(project.task_type.definition).diff
+    compared = tasktypes.of_version(project.task_type).diff
     items = [
         _item(project, draft, position, _flags(draft.texts, compared))
         for position, draft in enumerate(drafts, start=last + 1)

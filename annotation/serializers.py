@@ -287,5 +287,5 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 def difference_of(revision: Revision) -> Any:
     """The revision's stored diff as JSON; None for a task that compares nothing."""
-    task = tasktypes.from_definition(revision.item.project.task_type.definition)
+    task = tasktypes.of_version(revision.item.project.task_type)
     return DifferenceSerializer(diffs.of(revision)).data if task.diff else None

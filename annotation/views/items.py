@@ -22,7 +22,7 @@ A_PAGE = 50
 def items(request: HtmxRequest, slug: str) -> HttpResponse:
     """Items without their texts, filtered, fifty a page."""
     member = access.member_for(request, slug, right="items")
-    task = tasktypes.from_definition(member.project.task_type.definition)
+    task = tasktypes.of_version(member.project.task_type)
     choices = [(str(option.value), option.title) for option in task.deciding.options]
     found = ItemPageFilter(
         request.GET, Item.objects.in_project(member.project).for_list(), choices=choices
@@ -50,7 +50,7 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     if found is None:
         raise Http404
     revision = _shown(found, request.GET.get("revision", ""))
-    task = tasktypes.from_definition(member.project.task_type.definition)
+    task = tasktypes.of_version(member.project.task_type)
     context = {
         "project": member.project,
         "member": member,

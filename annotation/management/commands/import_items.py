@@ -103,7 +103,7 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
 
 def _task_type(project: Project | None, slug: str | None) -> tasktypes.TaskType:
     if project:
-        return tasktypes.from_definition(project.task_type.definition)
+        return tasktypes.of_version(project.task_type)
     known = tasktypes.definitions()
     slug = slug or DEFAULT_TASK
     if slug not in known:

@@ -19,7 +19,15 @@ from annotation import agreeing, agreement, known
 from annotation.agreement import Agreement, Row
 from annotation.models import ApiToken, Item, Label, Membership, Project, Slot, Stage
 from stats import bootstrap
-from tests.builders import Cast, cast, make_item, make_known, make_member, make_project
+from tests.builders import (
+    Cast,
+    cast,
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    make_resolution,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -290,6 +298,22 @@ def test_a_label_of_texts_that_were_corrected_since_has_no_say(project: Project)
     newer.give_way()
     make_label(item, people[0], "valid", informed=True, supersedes=newer)
     assert measured(project).people == (("ben", 1),)
+
+
+def test_who_changed_a_label_that_then_stopped_counting_has_no_say(project: Project) -> None:
+    people = people_of(project, "ann", "ben")
+    [item] = give(project, people, [("valid", "valid")])
+    old = Label.objects.get(member=people[0])
+    old.give_way()
+    make_label(item, people[0], "invalid", informed=True, supersedes=old).stop_counting()
+    assert measured(project).people == (("ben", 1),)
+
+
+def test_labels_of_an_item_that_became_a_silent_check_have_no_say(project: Project) -> None:
+    [item] = give(project, people_of(project, "ann", "ben"), [("valid", "valid")])
+    make_resolution(item)
+    known.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None)
+    assert measured(project).labels == 0
 
 
 def test_a_category_narrows_the_items(project: Project) -> None:

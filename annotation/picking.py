@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connection
 
+from annotation import prepared
 from annotation.models import Item, Membership, Revision, Slot, Stage
 
 _SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
@@ -335,13 +336,13 @@ _READ: dict[str, Callable[[Any], Any]] = {
 
 
 def rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
+    with prepared.planned() as cursor:
         cursor.execute(statement, words)
         return cursor.fetchall()
 
 
 def _change(statement: str, words: Any) -> int:
-    with connection.cursor() as cursor:
+    with prepared.planned() as cursor:
         cursor.execute(statement, words)
         return cursor.rowcount
 

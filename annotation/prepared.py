@@ -1,8 +1,9 @@
-"""A set of rows that every request asks for, made into SQL once.
+"""What every call asks the database, made into SQL once and planned once.
 
 Building a query by the ORM takes some ten times what the database needs to answer it by a unique
 key. What each call of the API asks first, whose key this is and where that person sits, is built
-at its first use and only executed from then on.
+at its first use and only executed from then on. PostgreSQL in turn takes longer to plan such a
+statement than to run it, so a connection that has run one some times keeps its plan.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,26 @@ from django.db.models import Model, QuerySet, Value
 from django.db.models.query import get_related_populators
 
 Row = TypeVar("Row", bound=Model)
+
+
+def planned() -> Any:
+    """A cursor whose statements PostgreSQL plans once a connection, not at each call.
+
+    For statements whose text is always the same. Values go to the server apart from the text, so
+    it must be able to tell their types; a condition of a partial index must stand in the text.
+    """
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from django.db.backends.postgresql.base import ServerBindingCursor
+
+    connection.ensure_connection()
+    connection.close_if_health_check_failed()
+    cursor = ServerBindingCursor(connection.connection)
+    return (
+        connection.make_debug_cursor(cursor)
+        if connection.queries_logged
+        else connection.make_cursor(cursor)
+    )
 
 
 class Given(Value):
@@ -39,7 +60,7 @@ class Prepared(Generic[Row]):
         """The first of the rows, None if there is none."""
         plan = self._plans.get(connection.vendor) or self._plan()
         given = [values[p.value] if isinstance(p, Given) else p for p in plan.parameters]
-        with connection.cursor() as cursor:
+        with planned() as cursor:
             cursor.execute(plan.sql, given)
             row = cursor.fetchone()
         return plan.made(row) if row else None

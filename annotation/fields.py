@@ -269,39 +269,10 @@ KINDS: dict[str, type[Field]] = {
 }
 
 
-def clean(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:
-    """The answers to these fields as they are stored. Raises `FieldError`.
-
-    Answers to fields whose condition does not hold are left out, since a page without a script
-    shows all fields; so are empty ones.
-    """
-    if unknown := set(answers) - {field.name for field in asked}:
-        raise FieldError(f"This task does not ask for {', '.join(sorted(unknown))}.")
-    cleaned: dict[str, Any] = {}
-    said: dict[str, frozenset[str]] = {}
-    for field in asked:
-        answer = answers.get(field.name)
-        if (field.when and not field.when.holds(said)) or is_empty(answer):
-            continue
-        cleaned[field.name] = field.clean(answer)
-        said[field.name] = field.said(cleaned[field.name])
-    if missing := [field for field in asked if _is_missing(field, cleaned, said)]:
-        raise missing[0].error()
-    return cleaned
-
-
 def is_empty(answer: object) -> bool:
     if isinstance(answer, str):
         return not answer.strip()
     return answer is None or answer == [] or answer == {}
-
-
-def _is_missing(
-    field: Field, cleaned: Mapping[str, Any], said: Mapping[str, frozenset[str]]
-) -> bool:
-    if not field.required or field.name in cleaned or field.unless in cleaned:
-        return False
-    return field.when is None or field.when.holds(said)
 
 
 def _same(value: str | int | float, answer: object) -> bool:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from annotation import declared, fields
+from annotation import cleaning, declared
 from annotation.declaring import DeclarationError, Place, Table
 from annotation.fields import Field, Option
 
@@ -98,7 +98,7 @@ class TaskType:
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
         """The answers, checked by their fields. Raises `fields.FieldError`."""
-        return fields.clean(self.at(stage), answers)
+        return cleaning.clean(self.at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:
         """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.

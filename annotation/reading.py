@@ -49,19 +49,19 @@ class Habits:
 
     @classmethod
     def of(
-        cls, asked: Mapping[str, str], kept: Mapping[str, str], default: str = "plain"
+        cls, asked: Mapping[str, str], kept: Mapping[str, str], project: str, default: str = ""
     ) -> "Habits":
         """What an address asks for, else what cookies keep, else what the project prefers."""
 
-        def chosen(name: str, cookie: str, values: tuple[str, ...], other: str) -> str:
+        def chosen(name: str, cookie: str, values: tuple[str, ...], other: str = "") -> str:
             found = (asked.get(name), kept.get(cookie), other)
             return next((value for value in found if value in values), values[0])
 
-        form = chosen("format", "format", FORMATS, default)
+        form = chosen("format", f"format-{project}", FORMATS, default)
         return cls(
-            view=chosen("view", "diff", VIEWS, VIEWS[0]),
+            view=chosen("view", "diff", VIEWS),
             format=next(known for known in FORMATS if known == form),
-            fold=chosen("fold", "fold", FOLD, FOLD[0]) == "on",
+            fold=chosen("fold", "fold", FOLD) == "on",
         )
 
     @property
@@ -70,9 +70,13 @@ class Habits:
         return frozenset({self.view, f"{self.view}:{self.format}", f"*:{self.format}"})
 
 
-def kept(asked: Mapping[str, str]) -> dict[str, str]:
-    """The cookies that remember what an address asks for, for a page without a script."""
-    known = {"view": ("diff", VIEWS), "format": ("format", FORMATS), "fold": ("fold", FOLD)}
+def kept(asked: Mapping[str, str], project: str) -> dict[str, str]:
+    """The cookies that remember what an address asks for; the format is one of the project."""
+    known = {
+        "view": ("diff", VIEWS),
+        "format": (f"format-{project}", FORMATS),
+        "fold": ("fold", FOLD),
+    }
     return {
         cookie: asked[name] for name, (cookie, values) in known.items() if asked.get(name) in values
     }

@@ -58,7 +58,5 @@ def markdown(text: str) -> SafeString:
 
 def _habits(context: Context) -> Habits:
     request, project = context.get("request"), context.get("project")
-    default = getattr(project, "text_format", "plain")
-    return (
-        Habits.of(request.GET, request.COOKIES, default) if request else Habits.of({}, {}, default)
-    )
+    asked, kept = (request.GET, request.COOKIES) if request else ({}, {})
+    return Habits.of(asked, kept, getattr(project, "slug", ""), getattr(project, "text_format", ""))

@@ -49,7 +49,7 @@ def vet(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="label")
     shown = Shown(edit="edit" in request.GET)
     response = painting.page(request, member, _wanted(request, member, shown))
-    for name, value in reading.kept(request.GET.dict()).items():
+    for name, value in reading.kept(request.GET.dict(), slug).items():
         response.set_cookie(name, value, max_age=KEPT_A_YEAR, samesite="Lax")
     return response
 

@@ -6,9 +6,9 @@ const YEAR = 365 * 24 * 3600;
 const textsIn = (panel) => (panel.matches?.("[data-reading]") ? panel : panel.querySelector("[data-reading]"));
 const paneOf = (texts) => texts.querySelector('[data-panes="compared"]');
 
-// The server draws the next item in the same way at once; the format is one of the project.
-function remember(name, value, path = "/") {
-  document.cookie = `${name}=${value}; path=${path}; max-age=${YEAR}; samesite=lax`;
+// The server draws the next item in the same way at once.
+function remember(name, value) {
+  document.cookie = `${name}=${value}; path=/; max-age=${YEAR}; samesite=lax`;
 }
 
 function choose(links, name, value) {
@@ -88,7 +88,7 @@ export function format(panel, name) {
   const texts = textsIn(panel);
   texts.dataset.format = name;
   choose(texts.querySelectorAll("[data-format-choice]"), "formatChoice", name);
-  remember("format", name, texts.dataset.root);
+  remember(`format-${texts.dataset.project}`, name);
   turn(texts);
 }
 

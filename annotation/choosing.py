@@ -29,9 +29,9 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Drop:
-    """Why items are dropped: what is held of them, or what somebody said was in the way.
+    """An answer that takes items out, and what people said was in the way.
 
-    `items` counts items of a resolution, or labels of a reason below one.
+    `n` counts resolved items, the reasons count labels.
     """
 
     value: str
@@ -68,8 +68,8 @@ def dropped(project: Project) -> Dropped:
     """Resolved items that are not in the final set: left out for a reason, or held for something
     that takes them out.
 
-    The reasons below are those that counted labels of these items gave, so one item may have
-    several, or none.
+    The reasons are those that counted labels with such an answer gave, also on items that are not
+    resolved yet, so an item may have several, or none.
     """
     decides = deciding.of(project)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
@@ -81,9 +81,10 @@ def dropped(project: Project) -> Dropped:
     for row in tally(found.filter(out), said=decides.of_resolution()):
         counts[word(row["said"])] += row["n"]
     reasons = _reasons(project, decides)
+    named = {value for value in reasons if decides.drops(value)} | set(counts)
     drops = (
-        Drop(value, decides.title(value), n, tuple(reasons.get(value, {}).items()))
-        for value, n in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        Drop(value, decides.title(value), counts[value], tuple(reasons.get(value, {}).items()))
+        for value in sorted(named, key=lambda value: (-counts[value], value))
     )
     return Dropped(share.n, sum(counts.values()), share, tuple(drops))
 

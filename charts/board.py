@@ -36,12 +36,16 @@ def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
         ],
     )
     defined = base.transform_filter("isValid(datum.low)")
-    intervals = defined.mark_rule(strokeWidth=2, opacity=0.75).encode(
+    intervals = defined.mark_rule(strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]).encode(
         x=_rate("low", title), x2="high"
     )
-    dots = base.mark_point(filled=True, size=75, opacity=1).encode(x=_rate("share", title))
+    dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
+        x=_rate("share", title)
+    )
     line = alt.Chart(alt.Data(values=[{"bar": bar}]))
-    at_bar = line.mark_rule(strokeDash=[4, 4]).encode(x=_rate("bar", title))
+    at_bar = line.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(
+        x=_rate("bar", title)
+    )
     layers = alt.layer(at_bar, intervals, dots)
     return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * 26))
 

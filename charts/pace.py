@@ -88,7 +88,10 @@ def way(
     base = alt.Chart(alt.Data(values=points)).encode(
         x=alt.X("day:T", title=None), y=_done(), tooltip=_of_way()
     )
-    layers = [base.mark_line(interpolate="step-after", strokeWidth=2), base.mark_point(filled=True)]
+    layers = [
+        base.mark_line(interpolate="step-after", strokeWidth=2),
+        base.mark_point(filled=True, size=18),
+    ]
     if points and places:
         layers += [*_ahead(done[-1], places, ends, earliest, latest), _all(places)]
     layered = alt.layer(*layers)
@@ -114,10 +117,10 @@ def times(found: Sequence[Time]) -> dict[str, Any]:
         ],
     )
     title = "Seconds an item"
-    quartiles = base.mark_rule(strokeWidth=4, opacity=0.4).encode(
-        x=alt.X("low:Q", title=title).scale(zero=True), x2="high"
+    quartiles = base.mark_rule(strokeWidth=4, opacity=0.4, color=marks.COLOURS[0]).encode(
+        x=alt.X("low:Q", title=title).scale(zero=True).axis(tickCount=6), x2="high"
     )
-    median = base.mark_point(filled=True, size=75, opacity=1).encode(
+    median = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
         x=alt.X("median:Q", title=title)
     )
     layers = alt.layer(quartiles, median)
@@ -150,7 +153,7 @@ def _of_way() -> list[alt.Tooltip]:
 def _all(places: int) -> alt.Chart:
     """The line at which nothing is left."""
     every = alt.Chart(alt.Data(values=[{"done": places}]))
-    return every.mark_rule(strokeDash=[4, 4]).encode(y=_done())
+    return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_done())
 
 
 def _ahead(

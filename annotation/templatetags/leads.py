@@ -47,7 +47,9 @@ def heat(value: float | None, bad: str) -> str:
 
 
 @register.inclusion_tag("annotation/leads/_share.html")
-def estimate(found: Any, bad: str = "", bar: float | None = None, href: str = "") -> dict[str, Any]:
+def estimate(
+    found: Any, bad: str = "", bar: float | None = None, href: str = "", with_n: bool = True
+) -> dict[str, Any]:
     """A cell with a share, its interval in words and as a mark, shaded by how bad it is."""
     shade = heat(found.value, bad) if bad else ""
-    return {"found": found, "shade": shade, "bar": bar, "href": href}
+    return {"found": found, "shade": shade, "bar": bar, "href": href, "with_n": with_n}

@@ -1,0 +1,277 @@
+"""Progress and pace, choices over time, what is dropped."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import choosing, deciding, grouping, keeping, ledger, pace
+from annotation.models import Item, Label, Membership, Project
+from stats.spread import Spread
+from tests.builders import make_item, make_member, make_project, make_resolution, make_slot
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+TODAY = NOW.date()
+
+
+@pytest.fixture
+def member() -> Membership:
+    return make_member(make_project(), alias="ada")
+
+
+def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: Any) -> Label:
+    """A counted label so many days ago, of an item of its own unless one is given."""
+    item = values.pop("item", None) or make_item(member.project, slots=0)
+    number = item.slots.count() + 1
+    slot = make_slot(item, number=number, state="filled", member=member)
+    defaults = {
+        "answers": {"choice": choice},
+        "submission": f"{member.alias}-{item.key}",
+        "created_at": NOW - timedelta(days=ago),
+        "stage": "work",
+    }
+    return Label.objects.create(
+        project=member.project,
+        item=item,
+        revision=item.revision(),
+        slot=slot,
+        member=member,
+        choice=choice,
+        task_type=member.project.task_type,
+        **{**defaults, **values},
+    )
+
+
+def measured(project: Project, by: str = "category") -> pace.Pace:
+    [chosen] = [one for one in grouping.choices(project) if one.name == by]
+    return pace.measure(project, by=chosen, now=NOW)
+
+
+def test_full_days_tell_the_pace_and_today_does_not(member: Membership) -> None:
+    # Four full days, 6 to 9 March, with 2, 0, 2, 0 labels: one a day. 3 places are left.
+    for ago in (4, 4, 2, 2, 0):
+        give(member, ago=ago)
+    make_item(member.project, slots=3)
+    found = measured(member.project)
+    assert found.window == tuple(date(2026, 3, day) for day in (6, 7, 8, 9))
+    ahead = found.whole.forecast
+    assert (ahead.left, ahead.a_day, ahead.ends) == (3, 1.0, date(2026, 3, 13))
+    # s = sqrt(4/3), t(3) = 3.182, t s = 3.675. Days 2 + 3.675 sqrt(1 + 1/4) >= 3 on the first.
+    assert (ahead.earliest, ahead.latest) == (date(2026, 3, 11), None)
+    assert ahead.days.reason == "at the slowest it would not end"
+
+
+def test_only_the_last_fourteen_days_tell_the_pace(member: Membership) -> None:
+    for ago in (40, 40, 40, 14):
+        give(member, ago=ago)
+    found = measured(member.project)
+    assert (len(found.window), found.window[0]) == (14, TODAY - timedelta(days=14))
+    [person] = found.people
+    assert (person.labels, person.recent, person.a_day) == (4, 1, 1 / 14)
+
+
+def test_without_a_full_day_there_is_a_dash_and_a_reason(member: Membership) -> None:
+    give(member, ago=0)
+    make_item(member.project)
+    ahead = measured(member.project).whole.forecast
+    assert (ahead.a_day, ahead.ends, ahead.days.reason) == (None, None, "no full day yet")
+
+
+def test_nothing_left_is_done_today(member: Membership) -> None:
+    give(member)
+    assert measured(member.project).whole.forecast.ends == TODAY
+
+
+def test_everybody_who_may_label_is_named_with_what_they_did(member: Membership) -> None:
+    ben = make_member(member.project, alias="ben")
+    make_member(member.project, role="researcher", alias="reader")
+    give(member, ago=3), give(member, ago=1)
+    people = measured(member.project).people
+    assert [(one.alias, one.labels, one.last) for one in people] == [
+        ("ada", 2, TODAY - timedelta(days=1)),
+        ("ben", 0, None),
+    ]
+    assert not Label.objects.of_member(ben.pk).exists()
+
+
+def test_times_are_quartiles_and_those_over_half_an_hour_stand_apart(member: Membership) -> None:
+    for seconds in (1, 2, 2, 10, 1801):
+        give(member, seconds=seconds)
+    # Places 0.75, 1.5 and 2.25 of 1, 2, 2, 10.
+    expected = Spread(4, 1.75, 2.0, 4.0, beyond=1)
+    found = measured(member.project)
+    assert found.people[0].seconds == found.whole.seconds == found.groups[0].seconds == expected
+
+
+def test_only_labels_in_force_at_the_work_stage_count(member: Membership) -> None:
+    give(member, current=False)
+    give(member, stage="probe")
+    give(member)
+    assert measured(member.project).people[0].labels == 1
+
+
+def test_places_and_forecast_by_category_in_the_order_of_the_taxonomy(member: Membership) -> None:
+    give(member, ago=1), give(member, ago=2)
+    make_item(member.project, category="grammar", ability="long-form", slots=2)
+    make_item(member.project, category="grammar", ability="long-form", deleted_at=NOW)
+    make_item(member.project, slots=1)
+    first, second = measured(member.project).groups
+    assert (first.name, first.items, first.places, first.filled) == ("grammar", 1, 2, 0)
+    assert (first.forecast.ends, first.forecast.a_day) == (None, 0)
+    assert (second.name, second.places, second.filled) == ("number-errors", 3, 2)
+    assert second.forecast.ends == TODAY + timedelta(days=1)
+
+
+def test_tasks_without_categories_are_grouped_by_a_field_of_their_items() -> None:
+    project = make_project(task_type="rating", overlap=1)
+    plain = {"category": "", "ability": "", "source_ability": ""}
+    make_item(project, fields={"language": "sv", "length": 3}, **plain)
+    make_item(project, fields={"language": "en"}, **plain)
+    assert [one.name for one in grouping.choices(project)] == ["language", "length"]
+    assert [one.title for one in measured(project, "language").groups] == ["en", "sv"]
+    assert [one.title for one in measured(project, "length").groups] == ["(none)", "3"]
+
+
+def test_what_waits_beside_the_work_is_counted_by_stage(member: Membership) -> None:
+    item = make_item(member.project)
+    make_slot(item, stage="adjudicate"), make_slot(item, stage="probe")
+    assert measured(member.project).waiting == {"adjudicate": 1}
+
+
+def test_pace_costs_the_same_statements_for_many_labels(
+    member: Membership, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    for _ in range(20):
+        give(member, seconds=4)
+    by = grouping.choices(member.project)[0]
+    with django_assert_num_queries(8):
+        pace.measure(member.project, by=by, now=NOW)
+
+
+# ------------------------------------------------------------------- choices and drops
+
+
+def test_choices_are_counted_by_day_in_the_order_of_the_options(member: Membership) -> None:
+    give(member, "not-sure", ago=1), give(member, "valid", ago=1), give(member, "valid", ago=2)
+    found = choosing.over_time(member.project)
+    assert [(one.day.day, one.value, one.title, one.n) for one in found] == [
+        (8, "valid", "Valid", 1),
+        (9, "valid", "Valid", 1),
+        (9, "not-sure", "Not sure", 1),
+    ]
+
+
+def test_choices_of_a_scale_are_those_of_the_question_that_decides() -> None:
+    member = make_member(make_project(task_type="rating", overlap=1))
+    answers = {"naturalness": 3, "relatedness": 3, "correctness": 2}
+    give(member, "3/3/2", answers=answers)
+    [one] = choosing.over_time(member.project)
+    assert (one.value, one.title) == ("2", "Partly correct")
+
+
+def test_dropped_are_resolved_items_that_no_run_takes_with_the_reasons(member: Membership) -> None:
+    doubted = {"choice": "not-sure", "reason": "gold-wrong"}
+    for choice in ("valid", "score-invariant", "invalid"):
+        make_resolution(give(member, choice).item, choice)
+    make_resolution(give(member, "not-sure", answers=doubted).item, "not-sure", rule="excluded")
+    give(member, "not-sure", answers=doubted)
+    found = choosing.dropped(member.project)
+    assert (found.resolved, found.dropped, found.share.value) == (4, 2, 0.5)
+    assert [(one.value, one.n, one.reasons) for one in found.drops] == [
+        ("invalid", 1, ()),
+        ("not-sure", 1, (("The gold answer looks wrong", 2),)),
+    ]
+
+
+def test_what_leaves_the_set_follows_the_task_type() -> None:
+    def kept(slug: str) -> Any:
+        return deciding.of(make_project(task_type=slug)).kept
+
+    assert kept("perturbation-vetting") == {"valid", "score-invariant"}
+    assert kept("error-detection") == {"error", "no_error"}
+    assert kept("rating") is None
+    assert kept("rubric-scoring") is None
+
+
+# -------------------------------------------------------------------------- page and API
+
+
+@pytest.fixture
+def lead(member: Membership) -> Client:
+    client = Client()
+    client.force_login(make_member(member.project, role="lead").account)
+    return client
+
+
+def test_the_page_names_people_forecast_and_drops(lead: Client, member: Membership) -> None:
+    give(member, "valid", seconds=75)
+    make_resolution(give(member, "invalid").item, "invalid")
+    make_item(member.project)
+    page = lead.get(reverse("pace", args=[member.project.slug])).content.decode()
+    assert "ada" in page
+    assert "1 min 15 s" in page
+    assert "1 of 1 resolved items are not in the final set" in page
+    assert 'data-chart="way"' in page
+
+
+def test_the_page_of_a_project_without_labels_or_items_says_what_to_do(
+    lead: Client, member: Membership
+) -> None:
+    address = reverse("pace", args=[member.project.slug])
+    assert "No items yet" in lead.get(address).content.decode()
+    make_item(member.project)
+    page = lead.get(address).content.decode()
+    assert "No forecast: no full day yet" in page
+    assert "data-chart" not in page
+
+
+def test_nonsense_in_the_address_is_the_usual_page(lead: Client, member: Membership) -> None:
+    make_item(member.project)
+    address = reverse("pace", args=[member.project.slug])
+    assert lead.get(address + "?by=__proto__").status_code == 200
+
+
+def test_the_api_gives_the_same_and_refuses_unknown_groups(
+    lead: Client, member: Membership
+) -> None:
+    give(member, seconds=3)
+    address = reverse("api-pace", args=[member.project.slug])
+    told = lead.get(address).json()
+    assert told["people"][0]["annotator"] == "ada"
+    assert [group["group"] for group in told["groups"]] == ["", "number-errors"]
+    answer = lead.get(address + "?by=nothing")
+    assert (answer.status_code, "category" in answer.json()["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "rows, columns",
+    [
+        (ledger.people, ledger.PEOPLE),
+        (ledger.groups, ledger.GROUPS),
+        (ledger.choices, ledger.CHOICES),
+        (ledger.dropped, ledger.DROPPED),
+        (ledger.categories, ledger.BOARD),
+    ],
+)
+def test_every_report_is_a_table_with_just_its_columns(
+    member: Membership, rows: Any, columns: tuple[str, ...]
+) -> None:
+    make_resolution(give(member, "invalid").item, "invalid")
+    found = list(rows(member.project, grouping.choices(member.project)[0]))
+    assert found
+    assert all(tuple(row) == columns for row in found)
+    assert not any(isinstance(value, Item) for row in found for value in row.values())
+
+
+def test_what_takes_long_is_kept_for_a_moment_and_says_so() -> None:
+    def kept(value: int, worth: float) -> keeping.Kept[int]:
+        return keeping.made(f"test-{worth}", lambda: value, now=NOW, worth=worth)
+
+    assert [kept(value, worth=0).value for value in (1, 2)] == [1, 1]
+    assert kept(3, worth=0).again
+    assert [kept(value, worth=60).value for value in (1, 2)] == [1, 2]

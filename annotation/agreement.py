@@ -290,4 +290,6 @@ def _key(project: Project, question: Question, category: str) -> str:
         "known": Resolution.objects.known().of_project(project).state(),
         "people": sorted(project.members.values_list("pk", "alias")),
     }
-    return f"agreement:{hashlib.sha256(json.dumps(state).encode()).hexdigest()}"
+    # Sums are Decimal on PostgreSQL.
+    text = json.dumps(state, default=str)
+    return f"agreement:{hashlib.sha256(text.encode()).hexdigest()}"

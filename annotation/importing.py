@@ -4,7 +4,7 @@ Idempotent by item key: the same row again is nothing new; other texts, or anyth
 otherwise, are a reported conflict and never an overwrite.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
+from annotation import assigning, tasktypes, writing
 from annotation import known as known_answers
-from annotation import tasktypes, writing
 from annotation.drafts import Draft, check
 from annotation.models import (
     Event,
@@ -300,11 +300,8 @@ def _accepted(revision: Revision, expected_effect: str) -> Resolution:
     )
 
 
-def _slots(project: Project, item: Item) -> Iterator[Slot]:
-    if item.duplicate_of_id is not None:
-        return
-    for number in range(1, project.overlap + 1):
-        yield Slot(project=project, item=item, number=number, position=item.position)
+def _slots(project: Project, item: Item) -> list[Slot]:
+    return assigning.slots_for(project, item) if item.duplicate_of_id is None else []
 
 
 def _record(project: Project, report: Report, accept: bool, member: Membership | None) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, cases, commenting, diffs, fields, mending, tasktypes
+from annotation import access, answers, cases, commenting, diffs, fields, mending, tasktypes, verifying
 from annotation import taxonomy as categories
 from annotation.forms import LabelForm
 from annotation.models import Account, Item, Label, Membership
@@ -64,6 +64,7 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": cases.rows(member, page.object_list),
         "now": timezone.now(),
         "decided": cases.decided(member.project)[:A_PAGE],
+        "rate": verifying.contest_rate(member.project) if member.project.verify else None,
     }
     return render(request, "annotation/adjudicate/list.html", context)
 
@@ -191,9 +192,15 @@ def _in_words(task: tasktypes.TaskType, said: cases.Said) -> dict[str, Any]:
     return {
         "label": said.label,
         "choice": task.title_of(said.label.choice),
-        "answers": answers.in_words(task, said.label.answers),
+        "answers": answers.in_words(task, _beside(task, said.label.answers)),
         "blind": [(f.title, f.shown(given[f.name])) for f in blind if f.name in given],
     }
+
+
+def _beside(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
+    """The answers but one that the choice says already."""
+    says_all = task.deciding.kind in {"choice", "yesno"}
+    return {n: a for n, a in said.items() if not (says_all and n == task.deciding.name)}
 
 
 def _why(*, required: bool) -> fields.Field:

@@ -11,11 +11,14 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, answers, diffs, queue, seconding, tasktypes
+from annotation import access, answers, diffs, fields, queue, seconding, tasktypes
 from annotation import taxonomy as categories
 from annotation.forms import LabelForm
 from annotation.models import Account, Label, Membership, Stage
 from annotation.offers import Refused, Stale, Waiting
+
+# Asked below the task's own fields, in the same way and with the same keys.
+_COMMENT = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)
 
 
 class AnswerForm(forms.Form):
@@ -104,11 +107,15 @@ def _case(request: HttpRequest, member: Membership, case: seconding.Case) -> dic
         "category": categories.load().find(case.offer.item.category),
         "texts": revision.texts,
         "difference": diffs.of(revision) if task.diff else None,
-        # What was sent and refused is not lost.
-        "answers": LabelForm(request.POST, task).answers if again else {},
-        "comment": request.POST.get("comment", "") if again else "",
+        "asked": (*task.fields, _COMMENT),
+        "answers": _sent(request, task) if again else {},
         "contesting": again and not request.POST.get("confirm"),
     }
+
+
+def _sent(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
+    """What was sent and refused, so that it is not lost."""
+    return LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
 
 
 def _task(member: Membership) -> tasktypes.TaskType:

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import assigning, queue
+from annotation import assigning, importing, queue, tasktypes
 from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
-from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+from formats.rows import Row
+from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -146,6 +147,18 @@ def test_a_share_of_items_gets_more_labels_always_the_same_ones(lead: Membership
     assert [slot.reason for slot in assigning.slots_for(project, item)] == ["", "share", "share"]
     project.share_percent = 0
     assert len(assigning.slots_for(project, item)) == 1
+
+
+def test_items_of_the_share_get_their_places_when_they_are_imported(lead: Membership) -> None:
+    lead.project.share_percent, lead.project.share_overlap = 50, 3
+    lead.project.save()
+    values = TEXTS | {"category": "number-errors"}
+    rows = [Row("f", line, values | {"key": f"item-{line}"}) for line in range(20)]
+    drafts = importing.check(rows, tasktypes.of_project(lead.project))
+    assert importing.store(lead.project, drafts).new == 20
+    for item in Item.objects.all():
+        assert len(places(item)) == (3 if assigning.in_share(lead.project, item.key) else 1)
+    assert assigning.apply_overlap(lead.project, now=timezone.now()) == 0
 
 
 def test_a_higher_overlap_opens_places_and_a_lower_one_closes_those_that_are_free(

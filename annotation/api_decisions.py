@@ -1,0 +1,394 @@
+"""The API of verification, decisions, comments and the human baseline: as on their pages."""
+
+from typing import Any
+
+from django.http import Http404
+from django.urls import path
+from django.utils import timezone
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    PolymorphicProxySerializer,
+    extend_schema,
+    inline_serializer,
+)
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, baselines, cases, commenting, offers, seconding, verifying
+from annotation.api import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, Unprocessable, checked
+from annotation.models import Item, Membership, Stage
+from annotation.offers import Refused, Stale, Waiting
+from annotation.serializers import (
+    LabelSerializer,
+    NamedField,
+    NoOfferSerializer,
+    OfferSerializer,
+    ShownSerializer,
+    SubmissionSerializer,
+)
+from stats.estimates import Estimate
+
+ITEM = OpenApiParameter("item", description="The key of the item.", required=True)
+
+
+class FirstSerializer(serializers.Serializer[Any]):
+    """The label that a second person looks at; `submission` goes into what they send."""
+
+    submission = serializers.CharField()
+    annotator = serializers.CharField(source="member.alias")
+    choice = serializers.CharField()
+    answers = serializers.DictField(child=serializers.JSONField())
+    comment = serializers.CharField()
+
+
+class SecondSerializer(serializers.Serializer[seconding.Case]):
+    """An item to verify."""
+
+    offer = OfferSerializer()
+    first = FirstSerializer()
+
+
+class VerdictSerializer(ShownSerializer):
+    """Confirmed, or contested with other answers and a comment; `of` is what was shown."""
+
+    of = serializers.CharField(max_length=64)
+    confirm = serializers.BooleanField(default=False)
+    answers = NamedField(child=serializers.JSONField(), default=dict)
+    comment = serializers.CharField(
+        default="", allow_blank=True, max_length=10_000, trim_whitespace=False
+    )
+    seconds = serializers.FloatField(default=None, allow_null=True, min_value=0)
+
+
+class WaitingCaseSerializer(serializers.Serializer[Any]):
+    """An item that waits for a decision; `missing` labels are still to come."""
+
+    item = serializers.CharField(source="item.key")
+    reason = serializers.CharField(source="slot.reason")
+    missing = serializers.IntegerField()
+    labelled = serializers.BooleanField(help_text="Whether you have labelled it yourself.")
+
+
+class SaidSerializer(serializers.Serializer[Any]):
+    said = LabelSerializer(source="label")
+    first_look = LabelSerializer(source="blind", allow_null=True)
+
+
+class CaseSerializer(serializers.Serializer[cases.Case]):
+    """An item to decide with all that was said of it; if people `disagree`, say why they did."""
+
+    offer = OfferSerializer()
+    said = SaidSerializer(many=True)
+    missing = serializers.IntegerField()
+    disagree = serializers.BooleanField()
+
+
+class DecisionSerializer(SubmissionSerializer):
+    why = serializers.ChoiceField(choices=[("", ""), *cases.WHY.items()], default="")
+
+
+class CommentSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    annotator = serializers.CharField(source="member.alias")
+    text = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class ItemBody(serializers.Serializer[Any]):
+    item = serializers.CharField(max_length=200, trim_whitespace=False)
+
+
+class CommentBody(ItemBody):
+    text = serializers.CharField(max_length=commenting.LONGEST, trim_whitespace=False)
+
+
+class WithdrawalBody(ItemBody):
+    number = serializers.IntegerField(min_value=1, max_value=1_000_000)
+
+
+def _or_none(name: str, serializer: Any) -> PolymorphicProxySerializer:
+    return PolymorphicProxySerializer(
+        component_name=name,
+        serializers=[serializer, NoOfferSerializer],
+        resource_type_field_name=None,
+    )
+
+
+# ------------------------------------------------------------------------------------------ verify
+
+
+@extend_schema(request=None, responses={200: _or_none("NextSecond", SecondSerializer), **PROBLEMS})
+@api_view(["POST"])
+def next_second(request: Request, slug: str) -> Response:
+    """Take the next item to verify, with the label to look at; else why there is none."""
+    member = access.member_for(request, slug, right="label")
+    case = seconding.next_case(member, now=timezone.now())
+    if isinstance(case, Waiting):
+        return Response(NoOfferSerializer({"waiting": case}).data)
+    return Response(SecondSerializer(case).data)
+
+
+@extend_schema(request=VerdictSerializer, responses={201: LabelSerializer, **SUBMISSION_PROBLEMS})
+@api_view(["POST"])
+def verdict(request: Request, slug: str) -> Response:
+    """Confirm what the label says, or contest it. The same key twice is stored once."""
+    member = access.member_for(request, slug, right="label")
+    body = VerdictSerializer(data=request.data)
+    data = checked(body)
+    said = {"comment": data["comment"], "seconds": data["seconds"], "of": data["of"]}
+    try:
+        if data["confirm"]:
+            made = seconding.confirm(member, **body.shown(), **said, now=timezone.now())
+        else:
+            answers = data["answers"]
+            made = seconding.contest(
+                member, **body.shown(), **said, answers=answers, now=timezone.now()
+            )
+    except Refused as problem:
+        raise _problem(problem) from problem
+    return Response(LabelSerializer(made).data, status=201)
+
+
+@extend_schema(
+    responses={
+        200: inline_serializer(
+            "ContestRate",
+            {
+                "verified": serializers.IntegerField(),
+                "contested": serializers.IntegerField(),
+                "share": serializers.DictField(),
+            },
+        ),
+        **PROBLEMS,
+    }
+)
+@api_view(["GET"])
+def contest_rate(request: Request, slug: str) -> Response:
+    """Of how many verified items the labels were contested, with the interval of the share."""
+    member = access.member_for(request, slug, right="adjudicate")
+    rate = verifying.contest_rate(member.project)
+    numbers = {"verified": rate.verified, "contested": rate.contested}
+    return Response({**numbers, "share": _estimate(rate.share)})
+
+
+# --------------------------------------------------------------------------------------- decisions
+
+
+@extend_schema(responses={200: WaitingCaseSerializer(many=True), **PROBLEMS})
+@api_view(["GET"])
+def waiting_cases(request: Request, slug: str) -> Response:
+    """The first thousand items that wait for a decision, disputed ones first."""
+    member = access.member_for(request, slug, right="adjudicate")
+    rows = cases.rows(member, cases.waiting(member.project)[:1000])
+    return Response(WaitingCaseSerializer(rows, many=True).data)
+
+
+@extend_schema(
+    request=inline_serializer("CaseBody", {"item": serializers.CharField(required=False)}),
+    responses={200: _or_none("NextCase", CaseSerializer), **SUBMISSION_PROBLEMS},
+)
+@api_view(["POST"])
+def next_case(request: Request, slug: str) -> Response:
+    """Take the next case, or the one of `item`; else why there is none for you."""
+    member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
+    named = request.data.get("item") if isinstance(request.data, dict) else None
+    key = str(named) if named else cases.next_key(member, now)
+    if key is None:
+        waits = offers.waiting(member, Stage.ADJUDICATE, now)
+        return Response(NoOfferSerializer({"waiting": waits}).data)
+    case = cases.show(member, _item(member, key), now=now)
+    if case.offer is None:
+        raise Conflict(case.barred)
+    return Response(CaseSerializer(case).data)
+
+
+@extend_schema(request=DecisionSerializer, responses={201: LabelSerializer, **SUBMISSION_PROBLEMS})
+@api_view(["POST"])
+def decide(request: Request, slug: str) -> Response:
+    """Decide the shown case; what you say is held true. The same key twice is stored once."""
+    member = access.member_for(request, slug, right="adjudicate")
+    body = DecisionSerializer(data=request.data)
+    data = checked(body)
+    said = {name: data[name] for name in ("answers", "why", "comment", "seconds")}
+    try:
+        made = cases.decide(member, **body.shown(), **said, now=timezone.now())
+    except Refused as problem:
+        raise _problem(problem) from problem
+    return Response(LabelSerializer(made).data, status=201)
+
+
+@extend_schema(request=ItemBody, responses={201: ItemBody, **SUBMISSION_PROBLEMS})
+@api_view(["POST"])
+def request_decision(request: Request, slug: str) -> Response:
+    """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
+    member = access.member_for(request, slug, right="adjudicate")
+    item = _item(member, checked(ItemBody(data=request.data))["item"])
+    cases.ask(access.seated(member), item, now=timezone.now())
+    return Response({"item": item.key}, status=201)
+
+
+# ---------------------------------------------------------------------------------------- comments
+
+
+@extend_schema(
+    methods=["GET"],
+    parameters=[ITEM],
+    responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
+)
+@extend_schema(
+    methods=["POST"],
+    request=CommentBody,
+    responses={201: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
+)
+@api_view(["GET", "POST"])
+def comments(request: Request, slug: str) -> Response:
+    """What people say of an item, once your own label is in; a POST adds to it."""
+    member = access.member_for(request, slug, right="enter")
+    if request.method == "GET":
+        item = _item(member, checked(ItemBody(data=request.query_params))["item"])
+        return Response(_comments(member, item))
+    data = checked(CommentBody(data=request.data))
+    member = access.seated(member)
+    item = _item(member, data["item"])
+    try:
+        commenting.say(member, item, data["text"], now=timezone.now())
+    except commenting.Refused as problem:
+        raise _of_comment(problem) from problem
+    return Response(_comments(member, item), status=201)
+
+
+@extend_schema(
+    request=WithdrawalBody, responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS}
+)
+@api_view(["POST"])
+def withdraw_comment(request: Request, slug: str) -> Response:
+    """Take back a comment of yours, as a lead anybody's; the comments that are left."""
+    member = access.member_for(request, slug, right="enter")
+    data = checked(WithdrawalBody(data=request.data))
+    member = access.seated(member)
+    item = _item(member, data["item"])
+    try:
+        commenting.withdraw(member, item, data["number"], now=timezone.now())
+    except commenting.Refused as problem:
+        raise _of_comment(problem) from problem
+    return Response(_comments(member, item))
+
+
+@extend_schema(
+    responses={
+        200: inline_serializer(
+            "Mention",
+            {
+                "item": serializers.CharField(allow_null=True),
+                "annotator": serializers.CharField(),
+                "text": serializers.CharField(allow_null=True),
+                "new": serializers.BooleanField(),
+                "created_at": serializers.DateTimeField(),
+            },
+            many=True,
+        ),
+        **PROBLEMS,
+    }
+)
+@api_view(["GET"])
+def mentions(request: Request, slug: str) -> Response:
+    """Comments that name you, the last first; without item and text until your label is in."""
+    member = access.member_for(request, slug, right="enter")
+    return Response([_mention(one) for one in commenting.mentions(member)])
+
+
+# ---------------------------------------------------------------------------------------- baseline
+
+
+@extend_schema(
+    responses={
+        200: inline_serializer(
+            "Baseline",
+            {
+                "items": serializers.IntegerField(),
+                "places": serializers.IntegerField(),
+                "filled": serializers.IntegerField(),
+                "people": serializers.ListField(child=serializers.DictField()),
+            },
+        ),
+        **PROBLEMS,
+    }
+)
+@api_view(["GET"])
+def baseline(request: Request, slug: str) -> Response:
+    """How far the human baseline is, and how often each person says what is held true."""
+    project = access.member_for(request, slug, right="manage").project
+    far = baselines.progress(project)
+    return Response(
+        {
+            "items": far.items,
+            "places": far.places,
+            "filled": far.filled,
+            "people": [_person(person) for person in baselines.people(project)],
+        }
+    )
+
+
+def _item(member: Membership, key: str) -> Item:
+    found = Item.objects.in_project(member.project).with_keys([key]).first()
+    if found is None:
+        raise Http404
+    found.project = member.project
+    return found
+
+
+def _comments(member: Membership, item: Item) -> Any:
+    try:
+        found = commenting.of_item(member, item, now=timezone.now())
+    except commenting.Refused as problem:
+        raise _of_comment(problem) from problem
+    return CommentSerializer(found, many=True).data
+
+
+def _mention(mention: commenting.Mention) -> dict[str, Any]:
+    comment = mention.comment
+    return {
+        "item": comment.item.key if mention.open else None,
+        "annotator": comment.member.alias,
+        "text": comment.text if mention.open else None,
+        "new": mention.new,
+        "created_at": comment.created_at,
+    }
+
+
+def _person(person: baselines.Person) -> dict[str, Any]:
+    numbers = {"labels": person.labels, "agreeing": person.agreeing}
+    return {"annotator": person.member.alias, **numbers, "share": _estimate(person.share)}
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    bounds = {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+    return {"value": estimate.value, **bounds}
+
+
+def _problem(problem: Refused) -> APIException:
+    return Conflict(str(problem)) if isinstance(problem, Stale) else Unprocessable(str(problem))
+
+
+def _of_comment(problem: commenting.Refused) -> APIException:
+    early = isinstance(problem, commenting.TooEarly)
+    return Conflict(str(problem)) if early else Unprocessable(str(problem))
+
+
+OF = "projects/<slug:slug>/"
+urlpatterns = [
+    path(OF + "verify/", contest_rate, name="api-contest-rate"),
+    path(OF + "verify/next/", next_second, name="api-verify-next"),
+    path(OF + "verify/labels/", verdict, name="api-verify-labels"),
+    path(OF + "adjudications/", waiting_cases, name="api-cases"),
+    path(OF + "adjudications/next/", next_case, name="api-case-next"),
+    path(OF + "adjudications/labels/", decide, name="api-case-labels"),
+    path(OF + "adjudications/requests/", request_decision, name="api-case-requests"),
+    path(OF + "comments/", comments, name="api-comments"),
+    path(OF + "comments/withdraw/", withdraw_comment, name="api-comments-withdraw"),
+    path(OF + "mentions/", mentions, name="api-mentions"),
+    path(OF + "baseline/", baseline, name="api-baseline"),
+]

@@ -1,0 +1,183 @@
+"""Cases and verification in Chromium, by keyboard alone."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from annotation import commenting
+from annotation.models import Item, Label, Membership, Resolution, Slot, Stage
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def judge() -> Membership:
+    return make_member(make_project(overlap=2), "adjudicator", "judge")
+
+
+def disputed(judge: Membership, key: str) -> Item:
+    item = make_item(judge.project, key, texts={"claim": "Six for eight."})
+    for choice in ("valid", "invalid"):
+        member = make_member(judge.project)
+        say(member, take(member), choice, comment=f"It is {choice}.", seconds=9.0)
+    return item
+
+
+def opened(open_page: OpenPage, member: Membership, name: str, *args: str) -> Page:
+    return ready(open_page(member.account, reverse(name, args=[member.project.slug, *args])))
+
+
+def ready(page: Page) -> Page:
+    page.wait_for_selector("#panel[data-ready]")
+    return page
+
+
+def test_a_case_is_decided_by_keys_alone(open_page: OpenPage, judge: Membership) -> None:
+    first, second = disputed(judge, "1"), disputed(judge, "2")
+    page = open_page(judge.account, reverse("adjudicate", args=[judge.project.slug]))
+    page.get_by_role("link", name="Take the next case").focus()
+    page.keyboard.press("Enter")
+    ready(page)
+    expect(page.locator("h1")).to_have_text("1")
+    expect(page.locator(".case-said")).to_contain_text("It is invalid.")
+    page.keyboard.press("2")  # invalid
+    page.keyboard.press("1")  # the text can be read in several ways
+    page.keyboard.press("c")
+    page.keyboard.type("2 of 5 readers see six legs.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    expect(page.locator(".messages")).to_contain_text("1 is decided: Invalid.")
+    resolution = Resolution.objects.current().get(item=first)
+    assert (resolution.value, resolution.reason) == ("invalid", "ambiguous")
+    assert resolution.comment == "2 of 5 readers see six legs."
+    label = Label.objects.get(item=first, stage=Stage.ADJUDICATE)
+    assert label.seconds
+    assert not Resolution.objects.filter(item=second).exists()
+
+
+def test_a_case_is_not_decided_before_all_is_answered(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "1")
+    page = opened(open_page, judge, "case", "1")
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("[data-fields-said]")).to_contain_text("Why did people disagree?")
+    assert not Label.objects.filter(stage=Stage.ADJUDICATE).exists()
+
+
+def test_what_was_begun_survives_a_reload(open_page: OpenPage, judge: Membership) -> None:
+    disputed(judge, "1")
+    page = opened(open_page, judge, "case", "1")
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    page.keyboard.type("Half a thought")
+    page.reload()
+    ready(page)
+    expect(page.locator('input[value="invalid"]')).to_be_checked()
+    expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+
+
+def test_a_gold_answer_is_mended_by_keys(open_page: OpenPage, judge: Membership) -> None:
+    item = make_item(judge.project, "1")
+    page = opened(open_page, judge, "case", "1")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" An insect has six.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".messages")).to_contain_text("is mended in this item")
+    item.refresh_from_db()
+    assert item.revision().texts["gold"] == "A spider has eight legs. An insect has six."
+
+
+def test_a_label_is_confirmed_by_one_key_and_another_contested(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    judge.project.overlap, judge.project.verify = 1, True
+    judge.project.save()
+    member = make_member(judge.project)
+    items = [make_item(judge.project, key, slots=1) for key in ("1", "2")]
+    for _ in items:
+        say(member, take(member), comment="Six for eight.")
+    page = opened(open_page, judge, "verify")
+    page.keyboard.press("y")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    assert Resolution.objects.current().get(item=items[0]).rule == "verified"
+    page.keyboard.press("x")
+    page.keyboard.press("3")
+    page.keyboard.press("c")
+    page.keyboard.type("Nobody would mind.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#panel[data-ready] .empty")
+    assert Slot.objects.get(stage=Stage.ADJUDICATE).reason == "contested"
+    page.keyboard.press("u")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "closed"
+
+
+def test_a_comment_is_sent_without_leaving_the_item(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    item = make_item(judge.project, "1")
+    path = reverse("item", args=[judge.project.slug, item.key])
+    page = open_page(judge.account, path)
+    page.get_by_label("Write to the others").fill("@judge, look.")
+    page.get_by_role("button", name="Send").press("Enter")
+    expect(page.locator("#comments .entries")).to_contain_text("@judge, look.")
+    assert page.url.endswith(path)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_pages_of_cases_and_verification(
+    open_page: OpenPage, judge: Membership, width: int, scheme: str
+) -> None:
+    item = disputed(judge, "a/long-key-that-could-push-the-page-wider-than-a-telephone-is-1")
+    make_item(judge.project, "expert", slots=3)
+    member = make_member(judge.project)
+    say(member, take(member))
+    commenting.say(judge, item, "@judge, look.", now=timezone.now())
+    slug, account = judge.project.slug, judge.account
+    options = look(width, scheme)
+    checked(open_page(account, reverse("adjudicate", args=[slug]), **options))
+    page = open_page(account, reverse("case", args=[slug, item.key]), **options)
+    ready(page)
+    checked(page)
+    page.keyboard.press("2")
+    page.keyboard.press("e")
+    checked(page)
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    checked(page)
+    checked(open_page(account, reverse("mentions", args=[slug]), **options))
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_verify_page(
+    open_page: OpenPage, judge: Membership, width: int, scheme: str
+) -> None:
+    judge.project.verify = True
+    judge.project.save()
+    make_item(judge.project, slots=1, texts={"claim": "Six for eight."})
+    say(member := make_member(judge.project), take(member), comment="Six for eight.")
+    page = open_page(
+        judge.account, reverse("verify", args=[judge.project.slug]), **look(width, scheme)
+    )
+    ready(page)
+    checked(page)
+    page.keyboard.press("x")
+    checked(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+@pytest.mark.parametrize("name", ["assign", "baseline"])
+def test_pages_for_leads(open_page: OpenPage, name: str, width: int, scheme: str) -> None:
+    lead = make_member(make_project(), "lead")
+    make_resolution(make_item(lead.project, slots=0))
+    make_item(lead.project)
+    checked(
+        open_page(lead.account, reverse(name, args=[lead.project.slug]), **look(width, scheme))
+    )

@@ -4,11 +4,12 @@ Rows stream. They carry keys and aliases, never ids of the database, and the lab
 were ever given: superseded, withdrawn and extra ones say so in columns of their own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import tasktypes, taxonomy
+from annotation import baselines, tasktypes, taxonomy, trails
+from annotation.fields import Field
 from annotation.models import Item, Label, Project
 
 CHUNK = 500
@@ -16,10 +17,18 @@ CHUNK = 500
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table in their order, and its rows of a project, one dict each."""
+    """The columns of a table in their order, and its rows of a project, one dict each.
+
+    `own` gives all columns of a project where its task type has a say in them; `columns` are then
+    those that every project has.
+    """
 
     columns: tuple[str, ...]
     rows: Callable[[Project], Iterator[dict[str, Any]]]
+    own: Callable[[Project], tuple[str, ...]] | None = None
+
+    def columns_in(self, project: Project) -> tuple[str, ...]:
+        return self.own(project) if self.own else self.columns
 
 
 def categories(project: Project) -> Iterator[dict[str, Any]]:
@@ -40,10 +49,15 @@ def items(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def labels(project: Project) -> Iterator[dict[str, Any]]:
-    """Every label ever given, oldest first."""
+    """Every label ever given, oldest first, at every stage, with a column for each answer.
+
+    `answers` has them all as they are stored; the columns behind are for those who read a table.
+    """
+    asked = _asked(project)
     found = Label.objects.in_project(project).for_export()
     for label in found.iterator(chunk_size=CHUNK):
-        yield _label(label)
+        answers = {f"answers.{name}": _cell(label.answers.get(name)) for name in asked}
+        yield {**_label(label), "surgicality": _surgicality(label, asked), **answers}
 
 
 def _item(item: Any) -> dict[str, Any]:
@@ -93,7 +107,35 @@ def _label(label: Label) -> dict[str, Any]:
         "task_type_version": label.task_type.number,
         "guidelines": label.guidelines.number if label.guidelines else None,
         "evaluator_seen": label.evaluator_seen,
+        "informed": label.informed,
+        "slot_reason": label.slot.reason if label.slot else None,
     }
+
+
+def _asked(project: Project) -> dict[str, Field]:
+    """Every field that labels of the project may answer, the blind ones last."""
+    tasks = trails.versions(project)
+    named = {field.name: field for task in tasks for field in task.fields}
+    blind = {field.name: field for task in tasks if task.blind for field in task.blind.fields}
+    return named | {name: field for name, field in blind.items() if name not in named}
+
+
+def _surgicality(label: Label, asked: Mapping[str, Field]) -> float | None:
+    """Of the changed pieces that a claim check names, the share that the claim explains."""
+    for name, field in asked.items():
+        said = label.answers.get(name) if field.kind == "claim_check" else None
+        if said:
+            return list(said.values()).count("explained") / len(said)
+    return None
+
+
+def _cell(answer: Any) -> Any:
+    """Several choices at once as a; b: the import of labels takes them so as well."""
+    return "; ".join(map(str, answer)) if isinstance(answer, list) else answer
+
+
+def _label_columns(project: Project) -> tuple[str, ...]:
+    return (*_LABELS, *(f"answers.{name}" for name in _asked(project)))
 
 
 def _texts() -> tuple[str, ...]:
@@ -105,7 +147,8 @@ def _texts() -> tuple[str, ...]:
 _LABELS = (
     "label", "item", "revision", "stage", "annotator", "choice", "answers", "comment", "seconds",
     "current", "counted", "supersedes", "withdrawn_at", "created_at", "task_type",
-    "task_type_version", "guidelines", "evaluator_seen",
+    "task_type_version", "guidelines", "evaluator_seen", "informed", "slot_reason",
+    "surgicality",
 )  # fmt: skip
 _ITEMS = (
     "key", "category", "ability", "source_ability", "origin", "purpose", "cluster",
@@ -116,5 +159,10 @@ _ITEMS = (
 TABLES: dict[str, Table] = {
     "categories": Table(("ability", "category", "items"), categories),
     "items": Table(_ITEMS, items),
-    "labels": Table(_LABELS, labels),
+    "labels": Table(_LABELS, labels, _label_columns),
+    "revisions": Table(trails.REVISIONS, trails.revisions),
+    "resolutions": Table(trails.RESOLUTIONS, trails.resolutions, trails.resolution_columns),
+    "comments": Table(trails.COMMENTS, trails.comments),
+    "marks": Table(trails.MARKS, trails.marks),
+    "baseline": Table(baselines.COLUMNS, baselines.rows),
 }

@@ -192,8 +192,7 @@ _OUTCOMES = (
 )  # fmt: skip
 
 EXPORTS: dict[str, Table] = {
-    "items": annotation_tables.TABLES["items"],
-    "labels": annotation_tables.TABLES["labels"],
+    **{name: made for name, made in annotation_tables.TABLES.items() if name != "categories"},
     "calls": Table(_CALLS, calls),
     "outcomes": Table(_OUTCOMES, outcomes),
 }

@@ -25,7 +25,7 @@ class LabelQuerySet(models.QuerySet[Any]):
 
     def for_export(self) -> LabelQuerySet:
         """All of them, oldest first, with what a row names."""
-        named = ("item", "revision", "member", "task_type", "guidelines", "supersedes")
+        named = ("item", "revision", "member", "task_type", "guidelines", "supersedes", "slot")
         bulky = ("revision__texts", "item__fields", "task_type__definition", "guidelines__text")
         return self.select_related(*named).defer(*bulky).order_by("created_at", "pk")
 

@@ -34,6 +34,7 @@ def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: A
         "submission": f"{member.alias}-{item.key}",
         "created_at": NOW - timedelta(days=ago),
         "stage": "work",
+        "task_type": member.project.task_type,
     }
     return Label.objects.create(
         project=member.project,
@@ -42,7 +43,6 @@ def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: A
         slot=slot,
         member=member,
         choice=choice,
-        task_type=member.project.task_type,
         **{**defaults, **values},
     )
 

@@ -5,11 +5,20 @@ from typing import Any
 
 import pytest
 
-from annotation import queue
-from annotation.models import Item, Project
+from annotation import importing, queue
+from annotation.models import Comment, Item, Mark, Project
 from annotation.tables import TABLES
 from formats.writers import write_csv
-from tests.builders import make_item, make_member, make_project, make_resolution, say, take
+from tests.annotation.test_pace import NOW, give
+from tests.builders import (
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    make_revision,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -65,25 +74,117 @@ def test_labels_keep_their_whole_history_under_an_alias() -> None:
     assert new["withdrawn_at"] is not None
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_table_has_just_its_columns_and_can_be_written(name: str) -> None:
+def test_labels_have_a_column_for_every_answer_at_every_stage(project_of_types: Project) -> None:
+    said = {"verdict": "error", "error_type": ["a", "b"], "explanation": "2.5 is no whole number."}
+    member = make_member(project_of_types)
+    give(member, "error", answers=said, informed=True)
+    [row] = rows("labels", project_of_types)
+    assert row["answers"] == said
+    assert (row["answers.verdict"], row["answers.error_type"]) == ("error", "a; b")
+    assert (row["answers.reason"], row["informed"], row["surgicality"]) == (None, True, None)
+
+
+def test_labels_of_an_older_version_of_the_task_type_keep_their_columns() -> None:
     member = make_member(make_project())
-    make_item(member.project)
+    give(member, task_type=importing.task_type_version("rating"), answers={"correctness": 3})
+    [row] = rows("labels", member.project)
+    assert (row["answers.correctness"], row["answers.choice"]) == (3, None)
+    assert "answers.correctness" in TABLES["labels"].columns_in(member.project)
+
+
+def test_a_claim_check_says_how_surgical_the_change_is() -> None:
+    member = make_member(make_project())
+    check = {"1": "explained", "3": "explained", "5": "collateral", "7": "collateral"}
+    give(member, answers={"choice": "valid", "claim_check": check})
+    [row] = rows("labels", member.project)
+    assert (row["surgicality"], row["answers.claim_check"]) == (0.5, check)
+
+
+def test_a_label_says_why_there_was_a_place_for_it_and_blind_answers_have_their_stage() -> None:
+    member = make_member(make_project())
+    item = make_item(member.project, slots=0)
+    give(member, "yes", item=item, stage="blind", answers={"error": True}, submission="b")
+    label = give(member, stage="probe")
+    label.slot.reason = "named"
+    label.slot.save()
+    blind, probe = rows("labels", member.project)
+    assert (blind["stage"], blind["answers.error"], blind["slot_reason"]) == ("blind", True, "")
+    assert (probe["stage"], probe["slot_reason"]) == ("probe", "named")
+
+
+def test_revisions_say_who_wrote_them() -> None:
+    member = make_member(make_project(), alias="ada")
+    make_revision(make_item(member.project, "a"), {"gold": "8"}, author=member, note="units")
+    first, second = rows("revisions", member.project)
+    assert (first["origin"], first["author"], first["current"]) == ("import", None, False)
+    assert (second["origin"], second["author"], second["note"], second["current"]) == (
+        "correction",
+        "ada",
+        "units",
+        True,
+    )
+    assert second["texts"] == {"gold": "8"}
+
+
+def test_resolutions_keep_their_history_with_values_and_reason() -> None:
+    member = make_member(make_project(task_type="rating", overlap=1), alias="ada")
+    item = make_item(member.project, "a")
+    make_resolution(item, "3/3/1", values={"correctness": 1}, current=False, ended_at=NOW)
+    make_resolution(item, "3/3/3", source="adjudicated", member=member, reason="slip")
+    old, new = rows("resolutions", member.project)
+    assert (old["current"], old["values.correctness"], old["ended_at"]) == (False, 1, NOW)
+    assert (new["decided_by"], new["reason"], new["values.naturalness"]) == ("ada", "slip", None)
+
+
+def test_comments_name_who_is_spoken_to() -> None:
+    member = make_member(make_project(), alias="ada")
+    other = make_member(member.project, alias="ben")
+    comment = Comment.objects.create(item=make_item(member.project), member=member, text="See @ben")
+    comment.mentions.add(other)
+    [row] = rows("comments", member.project)
+    assert (row["annotator"], row["mentions"]) == ("ada", ["ben"])
+
+
+@pytest.fixture
+def project_of_types() -> Project:
+    return make_project(task_type="error-detection")
+
+
+@pytest.fixture
+def every() -> Project:
+    """A project with a row for every table."""
+    member = make_member(make_project())
+    item = make_item(member.project)
     say(member, take(member))
-    columns = TABLES[name].columns
-    assert all(tuple(row) == columns for row in rows(name, member.project))
-    stream = io.StringIO()
-    assert write_csv(TABLES[name].rows(member.project), columns, stream) == 1
+    give(member, stage="baseline")
+    Comment.objects.create(item=item, member=member, text="@ada")
+    Mark.objects.create(item=item, member=member, kind="flag")
+    return member.project
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_has_just_its_columns_and_can_be_written(name: str, every: Project) -> None:
+    columns = TABLES[name].columns_in(every)
+    assert set(TABLES[name].columns) <= set(columns)
+    assert all(tuple(row) == columns for row in rows(name, every))
+    stream = io.StringIO(newline="")
+    assert write_csv(TABLES[name].rows(every), columns, stream) > 0
     assert next(csv.reader(stream.getvalue().splitlines())) == list(columns)
 
 
 @pytest.mark.parametrize("name", TABLES)
+def test_no_table_names_ids_of_the_database(name: str, every: Project) -> None:
+    assert not [column for column in TABLES[name].columns if column in {"id", "pk"}]
+    assert not [column for column in TABLES[name].columns if column.endswith("_id")]
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_a_table_costs_the_same_number_of_queries_for_many_rows(
-    name: str, django_assert_max_num_queries: Callable[..., Any]
+    name: str, every: Project, django_assert_max_num_queries: Callable[..., Any]
 ) -> None:
-    member = make_member(make_project())
+    [member] = every.members.all()
     for _ in range(20):
-        make_item(member.project)
-        say(member, take(member))
-    with django_assert_max_num_queries(2):
-        rows(name, member.project)
+        item = give(member).item
+        Comment.objects.create(item=item, member=member, text="@ada").mentions.add(member)
+    with django_assert_max_num_queries(4):
+        rows(name, every)

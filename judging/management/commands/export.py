@@ -27,7 +27,8 @@ class Command(BaseCommand):
         part = output.with_name(output.name + ".part")
         try:
             with part.open("w", encoding="utf-8", newline="") as stream:
-                count = WRITERS[options["format"]](table.rows(project), table.columns, stream)
+                columns = table.columns_in(project)
+                count = WRITERS[options["format"]](table.rows(project), columns, stream)
             part.replace(output)
         except OSError as error:
             reason = error.strerror or error

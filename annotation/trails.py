@@ -1,0 +1,111 @@
+"""What became of a project's items, as tables: revisions, resolutions, comments, marks.
+
+Everything ever said is there; what is no longer in force says so in columns of its own.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from annotation import tasktypes
+from annotation.models import Comment, Mark, Project, Resolution, Revision, TaskTypeVersion
+from annotation.tasktypes import TaskType
+
+CHUNK = 500
+
+
+def revisions(project: Project) -> Iterator[dict[str, Any]]:
+    """Every state of every item's texts, and where it comes from: the import, or a correction."""
+    found = Revision.objects.filter(item__project=project).select_related("item", "author")
+    for revision in found.order_by("item__position", "number").iterator(chunk_size=CHUNK):
+        yield {
+            "item": revision.item.key,
+            "revision": revision.number,
+            "current": revision.number == revision.item.revision_number,
+            "origin": "correction" if revision.author else "import",
+            "author": revision.author.alias if revision.author else None,
+            "note": revision.note,
+            "digest": revision.digest,
+            "created_at": revision.created_at,
+            "texts": revision.texts,
+        }
+
+
+def resolutions(project: Project) -> Iterator[dict[str, Any]]:
+    """Everything that was ever held true of an item, with the value of each field of its own."""
+    names = resolved_fields(project)
+    found = Resolution.objects.of_project(project).select_related("item", "revision", "member")
+    found = found.defer("revision__texts", "item__fields")
+    for one in found.order_by("item__position", "created_at", "pk").iterator(chunk_size=CHUNK):
+        yield {
+            "item": one.item.key,
+            "revision": one.revision.number,
+            "value": one.value,
+            "values": one.values,
+            "source": one.source,
+            "rule": one.rule,
+            "decided_by": one.member.alias if one.member else None,
+            "reason": one.reason,
+            "comment": one.comment,
+            "current": one.current,
+            "created_at": one.created_at,
+            "ended_at": one.ended_at,
+            **{f"values.{name}": one.values.get(name) for name in names},
+        }
+
+
+def comments(project: Project) -> Iterator[dict[str, Any]]:
+    """What people told each other about items; `mentions` are aliases."""
+    found = Comment.objects.filter(item__project=project).select_related("item", "member")
+    ordered = found.prefetch_related("mentions").order_by("created_at", "pk")
+    for comment in ordered.iterator(chunk_size=CHUNK):
+        yield {
+            "item": comment.item.key,
+            "annotator": comment.member.alias,
+            "text": comment.text,
+            "mentions": sorted(member.alias for member in comment.mentions.all()),
+            "created_at": comment.created_at,
+            "withdrawn_at": comment.withdrawn_at,
+        }
+
+
+def marks(project: Project) -> Iterator[dict[str, Any]]:
+    """Skips, flags, and who saw what others said, from when until when."""
+    found = Mark.objects.filter(item__project=project).select_related("item", "member")
+    for mark in found.order_by("created_at", "pk").iterator(chunk_size=CHUNK):
+        yield {
+            "item": mark.item.key,
+            "annotator": mark.member.alias,
+            "kind": mark.kind,
+            "note": mark.note,
+            "created_at": mark.created_at,
+            "ended_at": mark.ended_at,
+        }
+
+
+def resolution_columns(project: Project) -> tuple[str, ...]:
+    return (*RESOLUTIONS, *(f"values.{name}" for name in resolved_fields(project)))
+
+
+def resolved_fields(project: Project) -> tuple[str, ...]:
+    """The fields that resolutions of the project may hold a value of, in their order."""
+    names = (field.name for task in versions(project) for field in task.resolved)
+    return tuple(dict.fromkeys(names))
+
+
+def versions(project: Project) -> list[TaskType]:
+    """The task type as it is now, and those that labels of the project were given under."""
+    given = project.labels.order_by().values("task_type").distinct()
+    older = TaskTypeVersion.objects.filter(pk__in=given).exclude(pk=project.task_type_id)
+    stored = (project.task_type, *older.order_by("-number"))
+    return [tasktypes.of_version(version) for version in stored]
+
+
+REVISIONS = (
+    "item", "revision", "current", "origin", "author", "note", "digest", "created_at", "texts",
+)  # fmt: skip
+RESOLUTIONS = (
+    "item", "revision", "value", "values", "source", "rule", "decided_by", "reason", "comment",
+    "current", "created_at", "ended_at",
+)  # fmt: skip
+COMMENTS = ("item", "annotator", "text", "mentions", "created_at", "withdrawn_at")
+MARKS = ("item", "annotator", "kind", "note", "created_at", "ended_at")

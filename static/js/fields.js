@@ -197,8 +197,16 @@ export function cancel(form) {
   return true;
 }
 
-export function press(form, key) {
+// A text takes no keys once it is left: they go to the next field below that does.
+function takesKeys(form) {
   const field = active(form);
+  if (!field || !WRITTEN.has(field.dataset.kind)) return field;
+  const below = shown(form).slice(shown(form).indexOf(field) + 1);
+  return below.find((other) => !WRITTEN.has(other.dataset.kind));
+}
+
+export function press(form, key) {
+  const field = takesKeys(form);
   if (!field || field.hidden) return false;
   const target = field.dataset.kind === "claim_check" ? ofPiece(field, key) : field.querySelector(`[data-key="${CSS.escape(key)}"]`);
   if (!target) return false;

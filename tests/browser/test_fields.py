@@ -140,7 +140,10 @@ def test_other_words_stand_in_for_the_type_of_an_error(open_page: OpenPage) -> N
 
 def test_what_was_answered_before_another_verdict_is_not_sent(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("error-detection"))
-    press(page, "1", "1", "ArrowUp", "2", "Control+Enter")
+    press(page, "1", "1", "ArrowUp", "2")
+    sent = page.evaluate("[...new FormData(document.querySelector('[data-label]')).keys()]")
+    assert {"verdict", "error_type", "explanation", "reason"} & {*sent} == {"verdict"}
+    press(page, "Control+Enter")
     ready(page, "item-2")
     assert Label.objects.get().answers == {"verdict": "no_error"}
 
@@ -181,6 +184,23 @@ def test_changed_pieces_are_checked_against_the_claim_by_key(open_page: OpenPage
     ready(page, "item-2")
     [said_of_piece] = Label.objects.get().answers["claim_check"].values()
     assert said_of_piece == "collateral"
+
+
+def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting", blind_first=True))
+    assert active(page) == "error"
+    press(page, "1")
+    assert active(page) == "place"
+    page.keyboard.type("six legs")
+    press(page, "Escape", "2", "Control+Enter")
+    page.wait_for_selector('#panel[data-item="item-1"][data-phase="label"][data-ready]')
+    press(page, "1")
+    ready(page, "item-2")
+    said_of_it = {label.stage: label.answers for label in Label.objects.all()}
+    assert said_of_it == {
+        "blind": {"error": True, "place": "six legs", "severity": 2},
+        "work": {"choice": "valid"},
+    }
 
 
 def test_enter_on_a_choice_never_presses_another_one(open_page: OpenPage) -> None:

@@ -174,7 +174,11 @@ function goNear(texts, strip, event) {
   const y = ((event.clientY - box.top) / box.height) * 1000;
   const far = (place) => Math.abs(Number(place.getAttribute("y")) - y);
   const places = [...strip.querySelectorAll("[data-place]")].sort((a, b) => far(a) - far(b));
-  for (const place of places) if (goTo(texts, place.dataset.place)) return;
+  for (const place of places) {
+    const said = goTo(texts, place.dataset.place);
+    if (said) return said;
+  }
+  return "";
 }
 
 // ------------------------------------------------------------------------------------- once painted
@@ -209,7 +213,7 @@ const CONTROLS = {
   "[data-format-choice]": (texts, link) => format(texts, link.dataset.formatChoice),
   "[data-fold-switch]": (texts) => say(fold(texts)),
   "[data-step]": (texts, button) => say(go(texts, Number(button.dataset.step))),
-  "[data-strip]": goNear,
+  "[data-strip]": (texts, strip, event) => say(goNear(texts, strip, event)),
   "[data-piece]": (texts, button) => say(goTo(texts, button.dataset.piece)),
   "[data-all-explained]": (texts, button) => explainAll(button.closest("[data-claim-check]")),
 };

@@ -1,0 +1,318 @@
+"""A person reads an item: every way to see its texts, from change to change, by keyboard."""
+
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation import tasktypes
+from annotation.models import Membership, TaskTypeVersion
+from tests.browser.conftest import OpenPage
+from tests.builders import make_item, make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+GOLD = "The bridge of $x^2$ is 5 km long.\n\n- It is **old**.\n- It stands.\n"
+PERTURBED = "The bridge of $x^3$ is 5 miles long.\n\n* It is **old**.\n- It never stands.\n"
+FILLER = "This line is the same in both of the answers, word for word.\n\n"
+SHOWN = '[data-panes="compared"] > [data-serves]:not([hidden])'
+COPIED = """(selector) => {
+  const range = document.createRange();
+  range.selectNodeContents(document.querySelector(selector));
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+  return getSelection().toString();
+}"""
+# How far the mark that is current stands from the top of its pane, and how high the pane is.
+PLACE = """(number) => {
+  const pane = document.querySelector('[data-panes="compared"]');
+  const marks = [...pane.querySelectorAll(`[data-change="${number}"]`)];
+  const mark = marks.find((one) => one.getClientRects().length);
+  const top = mark.getBoundingClientRect().top - pane.getBoundingClientRect().top;
+  return [top, pane.clientHeight];
+}"""
+
+
+@pytest.fixture
+def member() -> Membership:
+    return make_member(make_project(text_format="math"), role="adjudicator")
+
+
+def vet(open_page: OpenPage, member: Membership, **options: Any) -> Page:
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **options)
+    page.wait_for_selector(".choices:not([disabled])")
+    return page
+
+
+def changed_item(member: Membership, gold: str = GOLD, perturbed: str = PERTURBED) -> None:
+    make_item(member.project, "item-01", texts={"gold": gold, "perturbed": perturbed})
+
+
+def said(page: Page) -> str:
+    return page.inner_text("#announcer")
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found: dict[str, Any] = page.evaluate("axe.run()")
+    return [
+        f"{rule['id']}: {node['target']}" for rule in found["violations"] for node in rule["nodes"]
+    ]
+
+
+def is_in_view(page: Page, number: str) -> bool:
+    top, height = page.evaluate(PLACE, number)
+    return 0 <= top <= height
+
+
+def test_one_key_turns_through_the_five_views_and_back(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member)
+    page = vet(open_page, member)
+    seen = []
+    for _ in range(6):
+        seen.append(page.get_attribute("[data-reading]", "data-view"))
+        assert page.locator(SHOWN).count() == 1
+        page.keyboard.press("d")
+    assert seen == ["inline", "side", "after", "before", "raw", "inline"]
+
+
+def test_the_chosen_view_and_format_are_there_after_loading_again(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member)
+    page = vet(open_page, member)
+    page.click('[data-view="after"]:not([data-reading])')
+    page.click('[data-format-choice="markdown"]')
+    page.reload()
+    expect(page.locator(f"{SHOWN}.prose ins").first).to_be_visible()
+    assert page.get_attribute("[data-reading]", "data-format") == "markdown"
+    assert page.locator(".math").count() == 0
+
+
+def test_formulas_are_drawn_and_a_changed_one_is_marked(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member)
+    page = vet(open_page, member)
+    page.click('[data-view="after"]:not([data-reading])')
+    expect(page.locator(f"{SHOWN} ins .katex-html").first).to_be_visible()
+
+
+def test_a_key_steps_through_the_changes_in_every_view_and_says_their_kind(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member)
+    page = vet(open_page, member)
+    for _ in range(5):
+        page.evaluate("delete document.querySelector('[data-reading]').dataset.at")
+        page.keyboard.press("n")
+        assert said(page) == "Change 1 of 4, number"
+        page.keyboard.press("n")
+        assert said(page) == "Change 2 of 4, unit"
+        page.keyboard.press("p")
+        page.keyboard.press("p")
+        assert said(page) == "Change 4 of 4, negation"
+        assert page.locator(f"{SHOWN} [data-current]").count() >= 1
+        page.keyboard.press("d")
+
+
+def test_a_key_folds_what_changed_in_looks_alone(open_page: OpenPage, member: Membership) -> None:
+    changed_item(member)
+    page = vet(open_page, member)
+    mark = page.locator(f"{SHOWN} del[data-folds]")
+    expect(mark).to_be_visible()
+    page.keyboard.press("w")
+    expect(mark).to_be_hidden()
+    expect(page.locator("[data-fold-switch]")).to_contain_text("Show 1 folded")
+    page.keyboard.press("n")
+    assert said(page) == "Change 1 of 3, number"
+    page.reload()
+    expect(mark).to_be_hidden()
+
+
+def test_the_first_change_of_a_long_text_is_in_view_and_the_next_come_into_it(
+    open_page: OpenPage, member: Membership
+) -> None:
+    gold = FILLER * 120 + "It has eight legs. " + FILLER * 120 + "It is red."
+    changed_item(member, gold, gold.replace("eight", "six").replace("red", "blue"))
+    page = vet(open_page, member)
+    page.wait_for_timeout(300)
+    assert page.evaluate("scrollY") == 0
+    assert is_in_view(page, "1")
+    assert not is_in_view(page, "3")
+    for view in ("side", "after", "before", "raw", "inline"):
+        page.click(f'[data-view="{view}"]:not([data-reading])')
+        page.wait_for_selector(f'{SHOWN}[data-serves*="{view}"]')
+        page.evaluate("document.querySelector('[data-reading]').dataset.at = ''")
+        page.keyboard.press("n")
+        page.keyboard.press("n")
+        page.wait_for_timeout(200)
+        assert is_in_view(page, "3")
+
+
+def test_the_strip_beside_a_long_text_leads_to_a_change(
+    open_page: OpenPage, member: Membership
+) -> None:
+    gold = FILLER * 60 + "It has eight legs. " + FILLER * 60 + "It is red."
+    changed_item(member, gold, gold.replace("eight", "six").replace("red", "blue"))
+    page = vet(open_page, member)
+    strip = page.locator("[data-strip]")
+    box = strip.bounding_box()
+    assert box
+    strip.click(position={"x": 5, "y": box["height"] - 3})
+    assert said(page) == "Change 2 of 2"
+    assert is_in_view(page, "3")
+
+
+def test_a_long_text_brings_another_view_when_it_is_asked_for(
+    open_page: OpenPage, member: Membership
+) -> None:
+    gold = FILLER * 400 + "It has eight legs."
+    changed_item(member, gold, gold.replace("eight", "six"))
+    page = vet(open_page, member)
+    assert page.locator("template[data-pane]").count() > 0  # of the prompt, which is short
+    assert page.locator('[data-panes="compared"] > *').count() == 1
+    page.fill("#comment", "Not to be lost.")
+    page.focus("[data-focus]")
+    page.keyboard.press("d")
+    expect(page.locator(f"{SHOWN}.diff-sides")).to_be_visible()
+    assert page.input_value("#comment") == "Not to be lost."
+    assert page.locator(SHOWN).count() == 1
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_copying_gives_the_text_and_nothing_that_was_only_drawn(
+    open_page: OpenPage, member: Membership, long: bool
+) -> None:
+    gold = (
+        FILLER * 400 if long else ""
+    ) + "One \u202esix\u200b 👩‍👩‍👧 e\u0301 \u05d0\u05d1.\n\n  Two km."
+    perturbed = gold.replace("km", "miles")
+    changed_item(member, gold, perturbed)
+    page = vet(open_page, member)
+    for view, text in (("after", perturbed), ("raw", perturbed), ("before", gold)):
+        page.click('[data-format-choice="plain"]')
+        page.click(f'[data-view="{view}"]:not([data-reading])')
+        page.wait_for_selector(f'{SHOWN}[data-serves*="{view}"]')
+        assert page.evaluate(COPIED, SHOWN).strip("\n") == text
+
+
+def test_signs_that_turn_the_direction_are_named_and_turn_nothing(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member, "It is \u202eabc here.", "It is \u202eabc there.")
+    page = vet(open_page, member)
+    name = page.evaluate(
+        f"getComputedStyle(document.querySelector('{SHOWN} .sign'), '::before').content"
+    )
+    assert name == '"RLO"'
+    # Were it obeyed, "abc" would run from right to left: a after c.
+    places = page.evaluate(
+        f"""() => {{
+          const node = document.querySelector('{SHOWN} .sign').nextSibling;
+          const left = (from) => {{
+            const range = document.createRange();
+            range.setStart(node, from);
+            range.setEnd(node, from + 1);
+            return range.getBoundingClientRect().left;
+          }};
+          return [left(0), left(2)];
+        }}"""
+    )
+    assert places[0] < places[1]
+
+
+@pytest.mark.parametrize("view", ["after", "before", "inline"])
+def test_each_line_has_the_direction_of_its_own_text(
+    open_page: OpenPage, member: Membership, view: str
+) -> None:
+    gold = "An English line.\nזו שורה בעברית עם 5 מילים."
+    changed_item(member, gold, gold.replace("5", "7"))
+    page = vet(open_page, member)
+    page.click('[data-format-choice="plain"]')
+    page.click(f'[data-view="{view}"]:not([data-reading])')
+    # The Hebrew line begins at the right edge: its last sign stands left of its first.
+    first, last, edge = page.evaluate(
+        f"""() => {{
+          const pane = document.querySelector('{SHOWN}');
+          const walker = document.createTreeWalker(pane, NodeFilter.SHOW_TEXT);
+          const nodes = [];
+          while (walker.nextNode()) {{
+            if (walker.currentNode.data.trim()) nodes.push(walker.currentNode);
+          }}
+          const box = (node, at) => {{
+            const range = document.createRange();
+            range.setStart(node, at);
+            range.setEnd(node, at + 1);
+            return range.getBoundingClientRect();
+          }};
+          const start = nodes[0].data.indexOf("\\n") + 1;
+          const end = nodes[nodes.length - 1];
+          return [box(nodes[0], start).right, box(end, end.data.trimEnd().length - 1).left,
+                  pane.getBoundingClientRect().right];
+        }}"""
+    )
+    assert last < first
+    assert edge - first < 40
+
+
+def test_several_golds_and_a_response_are_read_without_a_difference(
+    open_page: OpenPage, member: Membership
+) -> None:
+    member.project.task_type = TaskTypeVersion.objects.get_or_create(
+        slug="rating",
+        number=1,
+        defaults={"definition": tasktypes.definitions()["rating"], "digest": "x"},
+    )[0]
+    member.project.save()
+    texts: dict[str, Any] = {
+        "gold": ["$a$", "**b**"],
+        "response": "Some *words*.",
+        "perturbed": None,
+    }
+    make_item(member.project, "item-01", texts=texts)
+    path = reverse("item", args=[member.project.slug, "item-01"])
+    page = open_page(member.account, path, viewport={"width": 390, "height": 800})
+    assert page.locator("[data-views]").count() == 0
+    expect(page.locator("[data-panes='gold-1'] .katex-html")).to_be_visible()
+    expect(page.locator("[data-panes='gold-2'] strong")).to_be_visible()
+    expect(page.locator("[data-panes='response-1'] em")).to_be_visible()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("width, scheme", [(1440, "light"), (390, "dark")])
+def test_axe_finds_nothing_in_any_view(
+    open_page: OpenPage, member: Membership, width: int, scheme: str
+) -> None:
+    table = "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n# Title\n\n> said\n"
+    changed_item(
+        member, GOLD + table + FILLER * 30, PERTURBED + table.replace("2", "3") + FILLER * 30
+    )
+    size = {"width": width, "height": 900}
+    page = vet(open_page, member, viewport=size, color_scheme=scheme)
+    for _ in range(5):
+        page.keyboard.press("n")
+        page.wait_for_timeout(100)
+        assert violations(page) == []
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        page.keyboard.press("d")
+    page.keyboard.press("w")
+    assert violations(page) == []
+
+
+def test_it_can_be_read_without_a_script(open_page: OpenPage, member: Membership) -> None:
+    changed_item(member)
+    path = reverse("vet", args=[member.project.slug])
+    page = open_page(member.account, path, java_script_enabled=False)
+    page.click('a[data-view="after"]')
+    page.click('a[data-format-choice="markdown"]')
+    page.click("a[data-fold-switch]")
+    page.goto(path)
+    expect(page.locator(f"{SHOWN}.prose ins").first).to_be_visible()
+    expect(page.locator("[data-fold-switch]")).to_contain_text("Show 1 folded")

@@ -1,5 +1,8 @@
 """Labels in the words that people saw when they gave them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import template
 
 from annotation.models import Label
@@ -21,3 +24,10 @@ def first_look(label: Label, task: TaskType) -> str:
     given = label.answers
     said = [field.shown(given[field.name]) for field in asked if field.name in given]
     return "; ".join(said) or label.choice
+
+
+@register.simple_tag
+def side_texts(task: TaskType, texts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """The texts that stand beside the item, each as its title and one or more texts."""
+    given = [(text.title, texts.get(text.name)) for text in task.texts if text.place == "side"]
+    return [(title, one if isinstance(one, list) else [one]) for title, one in given if one]

@@ -74,14 +74,15 @@ def _frame(request: HttpRequest, member: Membership) -> dict[str, Any]:
 
 def _desk(request: HttpRequest, member: Membership, shown: Shown) -> dict[str, Any]:
     progress = queue.progress(member)
+    told = guidelines.current(member.project)
     return {
         **_frame(request, member),
         "actions": keymaps.ACTIONS,
         "progress": progress,
         "piles": piles.counts(member, progress),
         "recent": queue.recent(member),
-        "news": guidelines.unseen(member),
-        "told": guidelines.current(member.project),
+        "told": told,
+        "news": told if told and told.number > member.guidelines_seen else None,
         "said": shown.said,
     }
 

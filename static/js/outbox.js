@@ -70,7 +70,8 @@ async function sendAll() {
   if (last) handle.sent(last.body, waiting().length);
 }
 
-function later() {
+// Tries again in a moment, if there is anything to send.
+export function later() {
   clearTimeout(timer);
   const reasons = waiting().map((one) => one.why);
   if (reasons.some((why) => why === "connection" || why === "server")) {

@@ -55,7 +55,7 @@ def test_the_label_screen_in_all_its_states(
     page = open_page(
         member.account, reverse("vet", args=[member.project.slug]), **look(width, scheme)
     )
-    page.wait_for_selector(".choices:not([disabled])")
+    page.wait_for_selector("#panel[data-ready]")
     checked(page)
     page.keyboard.press("d")
     checked(page)
@@ -74,20 +74,18 @@ def test_the_label_screen_with_trouble_and_with_nothing_to_do(
     page = open_page(
         member.account, reverse("vet", args=[member.project.slug]), **look(width, scheme)
     )
-    page.wait_for_selector(".choices:not([disabled])")
+    page.wait_for_selector("#panel[data-ready]")
     page.context.set_offline(True)
     page.keyboard.press("1")
-    page.wait_for_selector("#trouble .notice")
+    page.wait_for_selector("#outbox .notice")
     checked(page)
     page.context.set_offline(False)
-    say(member, take(member))
-    page.reload()
     page.wait_for_selector(".vet-waiting")
     checked(page)
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
-@pytest.mark.parametrize("name", ["project", "items", "item"])
+@pytest.mark.parametrize("name", ["project", "items", "item", "piles"])
 def test_pages_of_a_project(open_page: OpenPage, name: str, width: int, scheme: str) -> None:
     reader = make_member(make_project(), role="adjudicator")
     key = "a/long-key-that-could-push-the-page-wider-than-a-telephone-is-1"
@@ -100,7 +98,7 @@ def test_pages_of_a_project(open_page: OpenPage, name: str, width: int, scheme: 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
 @pytest.mark.parametrize(
-    "path", ["/accounts/login/", "/", "/tokens/", "/help/", "/patterns/", "/nowhere/"]
+    "path", ["/accounts/login/", "/", "/tokens/", "/keys/", "/help/", "/patterns/", "/nowhere/"]
 )
 def test_pages_outside_projects(
     open_page: OpenPage, member: Membership, path: str, width: int, scheme: str

@@ -1,0 +1,101 @@
+// Putting an item on the screen, with what is known of it before and after.
+import * as ahead from "./ahead.js";
+import * as beside from "./beside.js";
+import * as drafts from "./drafts.js";
+import * as editor from "./editor.js";
+import * as holding from "./holding.js";
+import * as keys from "./keys.js";
+import * as maths from "./maths.js";
+import { address, ask, panel, parse, say } from "./page.js";
+import * as reading from "./reading.js";
+import * as ready from "./ready.js";
+import * as trouble from "./trouble.js";
+
+const LOOK_AGAIN = 30_000;
+
+let shownAt = 0;
+let looking = 0;
+
+export const hasItem = () => "item" in panel().dataset;
+export const labelForm = () => panel().querySelector("[data-label]");
+export const focusTarget = () => panel().querySelector("[data-focus]");
+export const seconds = () => ((performance.now() - shownAt) / 1000).toFixed(1);
+export const bringNext = () => ahead.bring(holding.reached);
+
+// The item on the screen takes what the person does from now on.
+export function begin() {
+  shownAt = performance.now();
+  document.querySelector("[data-keys]").hidden = false;
+  clearTimeout(looking);
+  if (panel().querySelector("[data-look-again]")) looking = setTimeout(lookAgain, LOOK_AGAIN);
+  const stale = drafts.stale();
+  if (drafts.restore()) editor.showRestored(panel());
+  if (stale) trouble.keep("You had begun to correct an earlier revision:", stale);
+  reading.draw(panel());
+  const side = panel().querySelector(".vet-side");
+  if (side) maths.draw(side);
+  ready.release();
+}
+
+// The next item may have been drawn before the person turned to another way of reading.
+function readAlike(section) {
+  const [was, is] = [panel(), section].map((one) => one.querySelector("[data-reading]")?.dataset);
+  if (!was || !is) return;
+  if (was.view !== is.view) reading.show(section, was.view);
+  if (was.format !== is.format) reading.format(section, was.format);
+  if (was.fold !== is.fold) reading.fold(section);
+}
+
+// A reload, or a signed-in return, shows the same item again.
+function keepAddress() {
+  const { item, reopened } = panel().dataset;
+  const url = reopened === undefined ? address("") : `${address("")}?item=${encodeURIComponent(item)}`;
+  if (location.pathname + location.search !== url) history.replaceState(null, "", url);
+}
+
+export function paint(section, said = section.dataset.said) {
+  const goesOnWaiting = !said && !hasItem() && !("item" in section.dataset) && !section.matches("[data-lesson]");
+  const hadFocus = document.activeElement;
+  readAlike(section);
+  panel().replaceWith(section);
+  begin();
+  keepAddress();
+  // A page that looked again and found nothing new has nothing to say, and focus stays elsewhere.
+  const staysQuiet = goesOnWaiting && hadFocus?.isConnected && hadFocus !== document.body;
+  if (!staysQuiet) {
+    say(`${said} ${section.dataset.next}`.trim());
+    window.scrollTo(0, 0);
+    focusTarget()?.focus({ preventScroll: true });
+  }
+  document.dispatchEvent(new Event("vet:painted"));
+  beside.follow();
+  bringNext();
+}
+
+export function placeDesk(markup) {
+  const desk = parse(markup).querySelector("#desk");
+  if (!desk) return;
+  keys.print(desk);
+  desk.querySelector("[data-keys]").hidden = false;
+  document.getElementById("desk").replaceWith(desk);
+}
+
+// A panel with its desk, as the server sends them together.
+export function place(markup) {
+  const section = parse(markup).querySelector("#panel");
+  ahead.drop();
+  placeDesk(markup);
+  keys.print(section);
+  paint(section);
+  holding.reached();
+}
+
+export async function load() {
+  const answer = await ask(address(""));
+  if (answer.kind === "stored") place(answer.body);
+}
+
+async function lookAgain() {
+  await load();
+  if (!hasItem()) looking = setTimeout(lookAgain, LOOK_AGAIN);
+}

@@ -1,0 +1,164 @@
+// What the person sends: labels by the outbox, all else at once; and what becomes of it.
+import * as ahead from "./ahead.js";
+import * as drafts from "./drafts.js";
+import * as editor from "./editor.js";
+import * as fields from "./fields.js";
+import * as holding from "./holding.js";
+import * as outbox from "./outbox.js";
+import { address, fieldsOf, panel, pause, post, say, tell } from "./page.js";
+import { bringNext, focusTarget, hasItem, labelForm, load, paint, place, placeDesk, seconds } from "./painting.js";
+import * as ready from "./ready.js";
+import * as trouble from "./trouble.js";
+
+// How long a choice is in sight before the next item comes.
+const SHOWN = 333;
+
+let stuck = null; // the item whose label waits, and after which none is here yet
+
+// Why a submission must not go out now; empty if it may. `null` needs no word: it is a double press.
+export function objection(form) {
+  if (!ready.is()) return null;
+  if (form.matches("[data-editor], [data-send=quiet], [data-send=flag]")) return "";
+  if (!editor.hasUnsaved(panel())) return "";
+  return "The corrected text is not saved yet: save it, or leave the editor, then go on.";
+}
+
+function choose(form, button) {
+  for (const other of form.querySelectorAll("[data-chosen]")) delete other.dataset.chosen;
+  if (button?.matches(".choice")) button.dataset.chosen = "";
+  if (button?.dataset.title) say(`${button.dataset.title}.`);
+}
+
+// A label, for which the next item is here or comes with the answer.
+async function label(form, button) {
+  if (!(await holding.mayGo(tell))) return;
+  ready.hold();
+  drafts.stop();
+  choose(form, button);
+  const entry = outbox.entry(form, button, seconds());
+  const isNextHere = ahead.isHere();
+  const sent = outbox.send(entry, isNextHere).then((answer) => {
+    if (isNextHere && answer.kind === "stored") placeDesk(answer.body);
+    return answer;
+  });
+  const [answer] = await Promise.all([sent, pause(SHOWN)]);
+  if (answer.kind === "stored" || answer.kind === "refused") {
+    if (answer.kind === "stored") drafts.forget(entry.item);
+    arrive(answer, isNextHere && answer.kind === "stored");
+  } else if (answer.kind === "connection" || answer.kind === "server") {
+    drafts.forget(entry.item);
+    goOnWithout(entry);
+  } else {
+    outbox.remove(entry);
+    if (button) drafts.remember(button.value);
+    fail(form, button, answer.kind);
+  }
+}
+
+function arrive(answer, isNextHere) {
+  trouble.clear();
+  if (!isNextHere) return place(answer.body);
+  paint(ahead.take(), document.querySelector("[data-last]").textContent);
+}
+
+// The label waits for the connection; the next item is here already, or comes with it.
+function goOnWithout(entry) {
+  outbox.later();
+  const said = `${entry.item}: “${entry.title}” is kept here until it can be sent.`;
+  if (ahead.isHere()) paint(ahead.take(), said);
+  else {
+    stuck = entry.item;
+    say(`${said} The next item comes with the connection.`);
+  }
+}
+
+// Labels that had waited are stored: what they did to the desk, and the item that comes with it.
+export function sentLate(markup, left) {
+  placeDesk(markup);
+  tell(left ? `${left} more to send.` : "All your labels are stored now.");
+  if (stuck !== null && stuck === panel().dataset.item && !left) load();
+  else bringNext();
+}
+
+// Anything else that is sent: its answer is the panel, or nothing is lost and the page says so.
+async function exchange(form, button) {
+  const isLabel = form.matches("[data-label]");
+  if (isLabel && !(await holding.mayGo(tell))) return;
+  ready.hold();
+  drafts.stop();
+  if (isLabel || form.dataset.send === "skip") choose(form, button);
+  if (isLabel) form.elements.seconds.value = seconds();
+  const isNextHere = form.dataset.send === "skip" && ahead.isHere();
+  const options = isNextHere ? { headers: { "Vet-Next": "here" } } : {};
+  const { item } = panel().dataset;
+  const shown = isLabel || form.dataset.send === "skip" ? SHOWN : 0;
+  const [answer] = await Promise.all([post(form.action, fieldsOf(form, button), options), pause(shown)]);
+  if (answer.kind === "stored" || answer.kind === "refused") {
+    if (answer.kind === "stored" && form.dataset.send !== "undo") drafts.forget(item);
+    if (isNextHere && answer.kind === "stored") placeDesk(answer.body);
+    return arrive(answer, isNextHere && answer.kind === "stored");
+  }
+  if (isLabel && button) drafts.remember(button.value);
+  fail(form, button, answer.kind);
+}
+
+const KEPT = {
+  label: (button) => `Your answer${button?.dataset.title ? ` “${button.dataset.title}”` : ""} is kept here and not stored yet.`,
+  editor: () => "Your correction is kept here and not stored yet.",
+  undo: () => "Nothing was undone yet.",
+  skip: () => "The item is not skipped yet.",
+};
+
+function fail(form, button, kind) {
+  const kept = KEPT[form.dataset.send] ?? (() => "Nothing was changed yet.");
+  ready.release();
+  drafts.keep();
+  trouble.show(kind, kept(button), () => {
+    if (!form.isConnected) return;
+    if (form.matches("[data-label]") && panel().dataset.phase === "label") label(form, button);
+    else exchange(form, button);
+  });
+}
+
+async function flag(form, button) {
+  form.elements.note.value = panel().querySelector("#comment")?.value.slice(0, 2000) ?? "";
+  const answer = await post(form.action, fieldsOf(form));
+  if (answer.kind !== "stored") return tell("The flag could not be set. Try again when the connection is back.");
+  const { said, flagged } = JSON.parse(answer.body);
+  button.setAttribute("aria-pressed", flagged ? "true" : "false");
+  tell(said);
+}
+
+async function acknowledge(form) {
+  const answer = await post(form.action, fieldsOf(form));
+  if (answer.kind !== "stored") return;
+  form.remove();
+  tell("Noted: you have read the guidelines.");
+  focusTarget()?.focus({ preventScroll: true });
+}
+
+export function submit(form, button) {
+  const kind = form.dataset.send;
+  if (kind === "flag") return flag(form, button);
+  if (kind === "quiet") return acknowledge(form);
+  if (kind === "label" && fields.ask(form)) return undefined;
+  if (kind === "undo" && outbox.waiting().length) return tell("Your last label waits to be sent. Undo it after that.");
+  if (kind === "label" && panel().dataset.phase === "label") return label(form, button);
+  return exchange(form, button);
+}
+
+// A label that was chosen before the person was signed out is offered again, never sent unasked.
+export function remindOfChoice() {
+  const chosen = hasItem() && drafts.remembered();
+  const button = chosen && labelForm().querySelector(`button.choice[value="${CSS.escape(chosen)}"]`);
+  if (!button) return;
+  button.dataset.chosen = "";
+  tell(`You chose “${button.dataset.title}” for this item before; it was not stored. Choose again to store it.`);
+}
+
+// Opens an item that a label of was refused.
+export async function openItem(item, then) {
+  const answer = await post(address("reopen/"), [["item", item]]);
+  if (answer.kind === "stored") then();
+  if (answer.kind === "stored" || answer.kind === "refused") place(answer.body);
+}

@@ -1,0 +1,151 @@
+"""Drafts: what was begun is there again, for whom it was shown, and gone once it is sent."""
+
+import pytest
+from django.http import QueryDict
+
+from annotation import begun, drafting, queue, tasktypes
+from annotation.models import Draft, Label, Membership
+from tests.builders import make_item, make_member, make_project, make_revision, say, take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def member() -> Membership:
+    return make_member(make_project())
+
+
+def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None:
+    return drafting.keep(
+        member,
+        key=offer.key,
+        item_key=offer.item.key,
+        revision=offer.revision.number,
+        data=data,
+    )
+
+
+def start(member: Membership, offer: queue.Offer) -> begun.Begun:
+    return begun.on(member, offer, tasktypes.of_project(member.project))
+
+
+def test_a_draft_is_kept_once_an_item_and_the_last_one_stands(member: Membership) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, comment="Half a")
+    keep(member, offer, comment="Half a thought", answers={"choice": ["valid"]})
+    data = Draft.objects.get().data
+    assert data == {"comment": "Half a thought", "answers": {"choice": ["valid"]}}
+
+
+def test_what_is_emptied_again_is_no_draft(member: Membership) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, comment="no")
+    assert keep(member, offer, comment="", answers={"choice": [""]}) is None
+    assert not Draft.objects.exists()
+
+
+def test_a_draft_that_comes_after_its_label_is_passed_over(member: Membership) -> None:
+    make_item(member.project)
+    offer = take(member)
+    say(member, offer)
+    assert keep(member, offer, comment="Half a thought") is None
+    assert not Draft.objects.exists()
+
+
+def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membership) -> None:
+    make_item(member.project)
+    hidden = make_item(member.project)
+    offer = take(member)
+    with pytest.raises(drafting.Refused, match="not the item that the page showed"):
+        drafting.keep(member, key=offer.key, item_key=hidden.key, revision=1, data={"comment": "x"})
+    with pytest.raises(drafting.Refused, match="made for somebody else"):
+        keep(make_member(member.project), offer, comment="x")
+    with pytest.raises(drafting.Refused, match="not valid"):
+        drafting.keep(member, key="x", item_key=hidden.key, revision=1, data={"comment": "x"})
+
+
+def test_what_no_column_takes_is_left_out_and_what_is_too_long_refused(
+    member: Membership,
+) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, comment="a\0b\ud800c", text=["no text"], unknown="x")
+    assert Draft.objects.get().data == {"comment": "abc"}
+    with pytest.raises(drafting.Refused, match="too long"):
+        keep(member, offer, text="x" * drafting.LONGEST)
+
+
+def test_more_drafts_than_there_is_room_for_are_refused_in_words(
+    member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafting, "MOST", 1)
+    make_item(member.project)
+    make_item(member.project)
+    first, second = take(member), take(member, ahead=True)
+    keep(member, first, comment="one")
+    with pytest.raises(drafting.Refused, match="Finish or drop some"):
+        keep(member, second, comment="two")
+    keep(member, first, comment="one, longer")
+
+
+def test_half_answers_stand_in_the_form_again(member: Membership) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, answers={"choice": ["not-sure"], "reason": ["gold-wrong"]}, comment="hm")
+    found = start(member, offer)
+    assert found.answers == {"choice": "not-sure", "reason": "gold-wrong"}
+    assert found.comment == "hm"
+
+
+def test_a_correction_of_texts_that_changed_since_is_shown_apart(member: Membership) -> None:
+    item = make_item(member.project)
+    keep(member, take(member), text="A spider has nine legs.", note="count", comment="hm")
+    make_revision(item, {"prompt": "?", "gold": "8", "perturbed": "7"})
+    found = start(member, take(member))
+    assert (found.text, found.note) == ("", "")
+    assert found.stale_text == "A spider has nine legs."
+    assert found.comment == "hm"
+
+
+def test_after_a_correction_the_comment_is_of_the_new_revision(member: Membership) -> None:
+    item = make_item(member.project)
+    keep(member, take(member), text="A spider has nine legs.", comment="hm")
+    drafting.keep_words(member, item, 2)
+    draft = Draft.objects.get()
+    assert (draft.data, draft.revision) == ({"comment": "hm"}, 2)
+
+
+def test_what_an_undone_label_said_comes_back_but_never_over_a_draft(member: Membership) -> None:
+    make_item(member.project)
+    say(member, take(member), comment="One leg too few.")
+    label = Label.objects.get()
+    drafting.bring_back(member, label, begun.entries(label.answers))
+    assert Draft.objects.get().data["comment"] == "One leg too few."
+    Draft.objects.update(data={"comment": "something newer"})
+    drafting.bring_back(member, label, begun.entries(label.answers))
+    assert Draft.objects.get().data == {"comment": "something newer"}
+
+
+def test_stored_answers_are_spelt_as_a_form_sends_them() -> None:
+    answers = {"types": ["a", "b"], "error": True, "score": 2, "checked": {"3": "explained"}}
+    assert begun.entries(answers) == {
+        "types": ["a", "b"],
+        "error": ["yes"],
+        "score": ["2"],
+        "checked.3": ["explained"],
+    }
+
+
+def test_a_refused_form_is_kept_beside_what_the_draft_held(member: Membership) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, comment="hm")
+    sent = QueryDict(mutable=True)
+    sent.update({"key": offer.key, "item": offer.item.key, "revision": "1"})
+    sent.update({"text": "nine", "csrfmiddlewaretoken": "x"})
+    assert drafting.keep_sent(member, sent)
+    assert Draft.objects.get().data == {"comment": "hm", "text": "nine"}
+    sent["revision"] = "none"
+    assert not drafting.keep_sent(member, sent)

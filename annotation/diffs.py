@@ -1,16 +1,45 @@
 """The stored diff of a revision, made on first need."""
 
+from typing import Any
+
 from annotation import diffing, tasktypes
 from annotation.models import Diff, Revision
+from annotation.prepared import Prepared
+
+_STORED = Prepared(
+    lambda revision, algorithm: Diff.objects.filter(revision=revision, algorithm=algorithm)
+)
 
 
 def of(revision: Revision) -> diffing.Difference:
     """What changed between the two texts that the project's task type compares."""
     texts = _compared(revision)
-    stored = Diff.objects.filter(revision=revision, algorithm=diffing.ALGORITHM).first()
-    if stored:
-        return diffing.from_json(stored.segments)
-    difference = diffing.compare(*texts)
+    stored = _stored(revision)
+    return diffing.from_json(stored.segments) if stored else _made(revision, *texts)
+
+
+def as_json(revision: Revision) -> dict[str, Any]:
+    """The same as plain data, as it is stored, with what can be said of the two texts."""
+    before, after = _compared(revision)
+    stored = _stored(revision)
+    if stored is None:
+        _made(revision, before, after)
+        stored = Diff.objects.get(revision=revision, algorithm=diffing.ALGORITHM)
+    return {
+        **stored.segments,
+        "edit_size": stored.edit_size,
+        "place": stored.place,
+        "identical": before == after,
+        "white_space_only": before != after and before.split() == after.split(),
+    }
+
+
+def _stored(revision: Revision) -> Diff | None:
+    return _STORED.first(revision=revision.pk, algorithm=diffing.ALGORITHM)
+
+
+def _made(revision: Revision, before: str, after: str) -> diffing.Difference:
+    difference = diffing.compare(before, after)
     Diff.objects.get_or_create(
         revision=revision,
         algorithm=diffing.ALGORITHM,

@@ -29,7 +29,8 @@ def planned() -> Any:
 
     connection.ensure_connection()
     connection.close_if_health_check_failed()
-    cursor = ServerBindingCursor(connection.connection)
+    binding: Any = ServerBindingCursor  # whose stubs know nothing of psycopg
+    cursor = binding(connection.connection)
     return (
         connection.make_debug_cursor(cursor)
         if connection.queries_logged

@@ -6,8 +6,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
-from annotation import diffing, diffs, queue, tasktypes, taxonomy
-from annotation.models import Item, Membership, Revision
+from annotation import diffs, queue, tasktypes, taxonomy
+from annotation.models import Item, Label, Membership, Revision
 
 Field = serializers.Field[Any, Any, Any, Any]
 
@@ -129,44 +129,31 @@ class CategorySerializer(serializers.Serializer[taxonomy.Category]):
     )
 
 
-class DifferenceSerializer(serializers.Serializer[diffing.Difference]):
+class DifferenceSerializer(serializers.Serializer[Any]):
     """The stored comparison of two texts.
 
     A segment is a string where both texts agree, else a pair of lists of strings that are
     unchanged and changed in turn, beginning with unchanged.
     """
 
-    algorithm = serializers.SerializerMethodField()
-    segments = serializers.SerializerMethodField()
+    algorithm = serializers.CharField()
+    segments = serializers.ListField(child=serializers.JSONField())
     edit_size = serializers.FloatField()
     place = serializers.FloatField(allow_null=True)
     identical = serializers.BooleanField()
     white_space_only = serializers.BooleanField()
 
-    def get_algorithm(self, difference: diffing.Difference) -> str:
-        return diffing.ALGORITHM
-
-    def get_segments(self, difference: diffing.Difference) -> list[Any]:
-        segments: list[Any] = diffing.to_json(difference)["segments"]
-        return segments
-
 
 class ShownItemSerializer(serializers.Serializer[queue.Offer]):
-    """An item as the person sees it who is to judge it: nothing that would tip them off."""
+    """An item as the person sees it who is to judge it: nothing that would tip them off.
 
-    key = serializers.CharField(source="item.key")
-    category = serializers.SerializerMethodField()
-    texts = TextsField(source="revision.texts")
-    diff = serializers.SerializerMethodField()
+    In the phase "blind" there are but the texts that are shown first, no category and no diff.
+    """
 
-    @extend_schema_field(CategorySerializer(allow_null=True))
-    def get_category(self, offer: queue.Offer) -> Any:
-        category = taxonomy.load().find(offer.item.category)
-        return CategorySerializer(category).data if category else None
-
-    @extend_schema_field(DifferenceSerializer(allow_null=True))
-    def get_diff(self, offer: queue.Offer) -> Any:
-        return difference_of(offer.revision)
+    key = serializers.CharField()
+    category = CategorySerializer(allow_null=True)
+    texts = TextsField()
+    diff = DifferenceSerializer(allow_null=True)
 
 
 class WaitingSerializer(serializers.Serializer[queue.Waiting]):
@@ -180,9 +167,19 @@ class WaitingSerializer(serializers.Serializer[queue.Waiting]):
 class OfferSerializer(serializers.Serializer[queue.Offer]):
     """An item to work on; the submission must carry `revision` and `key`."""
 
-    item = ShownItemSerializer(source="*")
-    revision = serializers.IntegerField(source="revision.number")
+    item = ShownItemSerializer()
+    revision = serializers.IntegerField()
     key = serializers.CharField()
+    phase = serializers.ChoiceField(["blind", "practice", "label"])
+
+    def to_representation(self, offer: queue.Offer) -> dict[str, Any]:
+        # By hand: nested serializers took longer than the rest of the call.
+        return {
+            "item": _shown(offer),
+            "revision": offer.revision.number,
+            "key": offer.key,
+            "phase": offer.phase,
+        }
 
 
 class NoOfferSerializer(serializers.Serializer[Any]):
@@ -191,9 +188,9 @@ class NoOfferSerializer(serializers.Serializer[Any]):
 
 class LabelSerializer(serializers.Serializer[Any]):
     submission = serializers.CharField()
-    item = serializers.CharField(source="item.key")
-    revision = serializers.IntegerField(source="revision.number")
-    annotator = serializers.CharField(source="member.alias")
+    item = serializers.CharField()
+    revision = serializers.IntegerField()
+    annotator = serializers.CharField()
     choice = serializers.CharField()
     answers = serializers.DictField(child=serializers.JSONField())
     comment = serializers.CharField()
@@ -202,6 +199,23 @@ class LabelSerializer(serializers.Serializer[Any]):
     counted = serializers.BooleanField()
     withdrawn_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
+
+    def to_representation(self, label: Label) -> dict[str, Any]:
+        # By hand, as an offer: a label is read more often than anything else.
+        return {
+            "submission": label.submission,
+            "item": label.item.key,
+            "revision": label.revision.number,
+            "annotator": label.member.alias,
+            "choice": label.choice,
+            "answers": label.answers,
+            "comment": label.comment,
+            "seconds": label.seconds,
+            "current": label.current,
+            "counted": label.counted,
+            "withdrawn_at": label.withdrawn_at,
+            "created_at": label.created_at,
+        }
 
 
 class ItemSerializer(serializers.Serializer[Any]):
@@ -288,4 +302,26 @@ class ProblemSerializer(serializers.Serializer[Any]):
 def difference_of(revision: Revision) -> Any:
     """The revision's stored diff as JSON; None for a task that compares nothing."""
     task = tasktypes.of_version(revision.item.project.task_type)
-    return DifferenceSerializer(diffs.of(revision)).data if task.diff else None
+    return diffs.as_json(revision) if task.diff else None
+
+
+def _shown(offer: queue.Offer) -> dict[str, Any]:
+    texts = offer.revision.texts
+    if offer.phase == "blind":
+        blind = tasktypes.of_version(offer.item.project.task_type).blind
+        first = {name: texts[name] for name in (blind.shows if blind else ()) if name in texts}
+        return {"key": offer.item.key, "category": None, "texts": first, "diff": None}
+    category = taxonomy.load().find(offer.item.category)
+    return {
+        "key": offer.item.key,
+        "category": _category(category) if category else None,
+        "texts": texts,
+        "diff": difference_of(offer.revision),
+    }
+
+
+def _category(category: taxonomy.Category) -> dict[str, Any]:
+    """Without the effect that it should have on a score, which would tip people off."""
+    names = ("slug", "name", "ability", "description")
+    example = {"before": category.example.before, "after": category.example.after}
+    return {name: getattr(category, name) for name in names} | {"example": example}

@@ -7,8 +7,8 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from annotation import queue
-from annotation.models import ApiToken, Item, Label, Membership, Slot
-from tests.builders import Cast, cast, make_item, make_resolution, make_revision, say, take
+from annotation.models import ApiToken, Item, Label, Membership, Project, Slot
+from tests.builders import TEXTS, Cast, cast, make_item, make_resolution, make_revision, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -55,11 +55,22 @@ def test_an_item_comes_with_what_a_person_would_see_and_nothing_that_tips_them_o
 ) -> None:
     make_resolution(make_item(people.project, "a", texts={"claim": "six"}))
     offer = Caller(people.annotator).post("next").json()
-    assert set(offer) == {"item", "revision", "key"}
+    assert set(offer) == {"item", "revision", "key", "phase"}
+    assert offer["phase"] == "label"
     assert set(offer["item"]) == {"key", "category", "texts", "diff"}
     assert offer["item"]["texts"]["claim"] == "six"
     assert offer["item"]["category"]["name"] == "Number errors"
     assert "A spider has " in offer["item"]["diff"]["segments"]
+
+
+def test_what_is_to_be_judged_blind_comes_without_claim_category_and_diff(people: Cast) -> None:
+    Project.objects.update(blind_first=True)
+    make_item(people.project, "a", texts={"claim": "six", "rationale": "legs are counted"})
+    offer = Caller(people.annotator).post("next").json()
+    assert offer["phase"] == "blind"
+    assert offer["item"]["texts"].keys().isdisjoint({"claim", "rationale", "gold"})
+    assert offer["item"]["texts"]["perturbed"] == TEXTS["perturbed"]
+    assert (offer["item"]["category"], offer["item"]["diff"]) == (None, None)
 
 
 def test_an_item_whose_category_left_the_taxonomy_can_still_be_judged(people: Cast) -> None:

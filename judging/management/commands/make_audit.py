@@ -1,0 +1,77 @@
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_slug
+
+from annotation.models import Project
+from judging import audits
+from judging.models import Run
+
+
+class Command(BaseCommand):
+    help = (
+        "Make items of evaluators' explanations, for people to judge: the same items for every "
+        "run, drawn by the seed. The same again is nothing new."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG", help="whose runs they are")
+        parser.add_argument(
+            "--run",
+            type=int,
+            action="append",
+            required=True,
+            metavar="NUMBER",
+            help="a run; give it once for each, one an evaluator",
+        )
+        parser.add_argument("--n", type=_number, default=20, help="items; default: 20")
+        parser.add_argument("--seed", type=int, default=0, help="default: 0")
+        parser.add_argument(
+            "--into", required=True, metavar="SLUG", help="project of the audit; made if need be"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            validate_slug(options["into"])
+            made = audits.make(
+                _runs(options["project"], options["run"]),
+                n=options["n"],
+                seed=options["seed"],
+                into=options["into"],
+            )
+        except ValidationError as error:
+            raise CommandError(
+                f"{options['into']!r} cannot name a project: use letters, digits, hyphens and "
+                "underscores.",
+                returncode=2,
+            ) from error
+        except audits.Refused as error:
+            raise CommandError(str(error), returncode=2) from error
+        report = made.report
+        for row in (*report.bad, *report.conflicts):
+            self.stderr.write(f"left out: {row.field}: {row.reason}")
+        self.stdout.write(
+            f"{made.project.slug}: {made.drawn:,} of {made.available:,} items that all runs "
+            f"decided; {report.new:,} explanations new, {report.unchanged:,} unchanged."
+        )
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError("give a number of items, from 1 up.")
+    return int(text)
+
+
+def _runs(slug: str, numbers: list[int]) -> list[Run]:
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
+        raise CommandError(f"There is no project {slug!r}.", returncode=2)
+    wanted = sorted(set(numbers))
+    found = list(Run.objects.in_project(project).for_results().numbered(wanted))
+    missing = set(wanted) - {run.number for run in found}
+    if missing:
+        named = ", ".join(map(str, sorted(missing)))
+        raise CommandError(f"{slug} has no run {named}.", returncode=2)
+    return found

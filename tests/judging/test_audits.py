@@ -1,0 +1,211 @@
+"""Explanations of evaluators as items for people."""
+
+import io
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation import tasktypes
+from annotation.models import Item, Project, Resolution, Slot
+from judging import audits, runs
+from judging.models import Run
+from tests.builders import make_project
+from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
+
+pytestmark = pytest.mark.django_db
+
+LOW = '{"explanation": "It has two legs too few.", "score": 3}'
+TOP = '{"explanation": "All of it holds.", "score": 10}'
+ADDRESS = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def project() -> Project:
+    made = make_project("spiders")
+    make_items(made, 6)
+    return made
+
+
+def judged(project: Project, reply: str = LOW, strategy: str = "reference", **values: Any) -> Run:
+    """A run of which every request got this reply."""
+    run = make_run(project, make_endpoint(ADDRESS), strategy, **values)
+    runs.plan(run)
+    answer(run, reply)
+    run.refresh_from_db()
+    return run
+
+
+def audit(project: Project, *found: Run, n: int = 3, **values: Any) -> audits.Made:
+    return audits.make(found, **{"n": n, "seed": 0, "into": "audit", **values})
+
+
+def items() -> list[Item]:
+    return list(Item.objects.filter(project__slug="audit").order_by("position"))
+
+
+def test_an_item_shows_what_the_evaluator_saw_said_and_whether_it_was_right(
+    project: Project,
+) -> None:
+    run = judged(project)
+    made = audit(project, run, n=1)
+    [item] = items()
+    texts = item.revision().texts
+    original = Item.objects.get(project=project, key=item.fields["item"])
+    assert texts["response"] == original.revision().texts["perturbed"]
+    assert texts["input"].startswith(original.revision().texts["prompt"])
+    assert original.revision().texts["gold"] in texts["input"]
+    assert texts["explanation"] == "It has two legs too few."
+    assert texts["verdict"] == "3 on a scale of 1 to 10"
+    assert texts["verdict_right"] == "Yes: it noticed the error."
+    assert texts["truth"] == "The answer was changed so that it has an error (number errors)."
+    assert (made.drawn, made.available, made.project.task_type.slug) == (1, 6, audits.TASK)
+    assert Slot.objects.filter(item=item).count() == made.project.overlap
+
+
+def test_fields_name_the_evaluator_and_no_text_does(project: Project) -> None:
+    run = judged(project, TOP)
+    audit(project, run, n=1)
+    [item] = items()
+    assert item.fields["endpoint"] == run.endpoint.name
+    assert (item.fields["run"], item.fields["strategy"]) == (run.number, "reference")
+    assert item.fields["verdict_is_right"] is False
+    assert item.revision().texts["verdict_right"] == "No: it did not notice the error."
+    assert run.endpoint.name not in str(item.revision().texts)
+
+
+def test_texts_are_those_that_the_task_type_asks_for(project: Project) -> None:
+    audit(project, judged(project), n=1)
+    task = tasktypes.of_version(Project.objects.get(slug="audit").task_type)
+    texts = items()[0].revision().texts
+    assert {text.name for text in task.texts if text.required} <= set(texts)
+    assert set(texts) <= {text.name for text in task.texts}
+
+
+def test_every_evaluator_gets_the_same_items_in_mixed_order(project: Project) -> None:
+    one, other = judged(project), judged(project, TOP)
+    made = audit(project, one, other)
+    keys = [(item.fields["run"], item.fields["item"]) for item in items()]
+    by_run = {number: sorted(key for run, key in keys if run == number) for number, _ in keys}
+    assert by_run[one.number] == by_run[other.number]
+    assert (made.drawn, len(keys)) == (3, 6)
+    assert [run for run, _ in keys] != sorted(run for run, _ in keys)
+
+
+def test_only_items_that_all_runs_decided_and_that_are_still_held_so_are_drawn(
+    project: Project,
+) -> None:
+    one, other = judged(project), judged(project)
+    missing, changed = one.outcomes.order_by("pk")[:2]
+    one.outcomes.filter(pk=missing.pk).update(result="missing", cause="refused")
+    Resolution.objects.filter(item=changed.item_id).update(value="invalid")
+    made = audit(project, one, other, n=20)
+    drawn = {item.fields["item"] for item in items()}
+    assert (made.drawn, made.available) == (4, 4)
+    assert not drawn & {missing.item.key, changed.item.key}
+
+
+def test_again_is_nothing_new_and_more_adds_to_what_was_drawn(project: Project) -> None:
+    run = judged(project)
+    audit(project, run, n=2)
+    before = {item.key for item in items()}
+    assert audit(project, run, n=2).report.unchanged == 2
+    assert audit(project, run, n=4).report.new == 2
+    assert before < {item.key for item in items()}
+
+
+def test_the_seed_decides_which_items_are_drawn(project: Project) -> None:
+    run = judged(project)
+    drawn = set()
+    for seed in range(6):
+        audit(project, run, n=1, seed=seed, into=f"audit-{seed}")
+        item = Item.objects.get(project__slug=f"audit-{seed}")
+        drawn.add(item.fields["item"])
+    assert len(drawn) > 1
+
+
+def test_score_invariant_items_say_that_nothing_was_to_be_taken_off() -> None:
+    project = make_project()
+    make_items(project, 1, "score-invariant", category="formatting", ability="score-invariant")
+    audit(project, judged(project, TOP), n=1)
+    texts = items()[0].revision().texts
+    assert texts["verdict_right"] == "Yes: it took nothing off."
+    assert texts["truth"] == "The answer was changed, and is worth as much as before."
+
+
+def test_a_verdict_on_two_answers_shows_both_as_the_evaluator_saw_them(project: Project) -> None:
+    said = '{"explanation": "A counts right.", "verdict": "A"}'
+    audit(project, judged(project, said, "pairwise"), n=1)
+    texts = items()[0].revision().texts
+    assert texts["response"].startswith("Answer A:\n")
+    assert "\n\nAnswer B:\n" in texts["response"]
+    assert (texts["verdict"], texts["explanation"]) == ("A", "A counts right.")
+
+
+def test_two_scores_stand_beside_each_other(project: Project) -> None:
+    audit(project, judged(project, LOW, "vanilla"), n=1)
+    said = items()[0].revision().texts
+    assert said["verdict"] == "3 on a scale of 1 to 10; it gave the unchanged answer 3"
+
+
+def test_a_reply_without_a_parsed_explanation_is_shown_as_it_came(project: Project) -> None:
+    audit(project, judged(project, "[[4]]"), n=1)
+    assert items()[0].revision().texts["explanation"] == "[[4]]"
+
+
+def test_a_long_key_stays_a_key_of_its_own() -> None:
+    project = make_project("p" * 60)
+    [item] = make_items(project, 1, key="k" * 190)
+    audit(project, judged(project), n=1)
+    [made] = items()
+    assert len(made.key) == 200
+    assert made.fields["item"] == item.key
+
+
+def test_runs_that_explain_nothing_are_refused(project: Project) -> None:
+    for run in (make_run(project), judged(project, strategy="vanilla-score")):
+        with pytest.raises(audits.Refused, match="asks for no explanation"):
+            audit(project, run)
+    assert not Project.objects.filter(slug="audit").exists()
+
+
+def test_runs_without_a_shared_item_are_refused(project: Project) -> None:
+    run = make_run(project, make_endpoint(ADDRESS))
+    with pytest.raises(audits.Refused, match="no item that all these runs decided"):
+        audit(project, run)
+
+
+def test_a_project_of_another_task_type_is_refused(project: Project) -> None:
+    with pytest.raises(audits.Refused, match="An audit needs one of 'explanation-audit'"):
+        audit(project, judged(project), into="spiders")
+
+
+def command(*numbers: int, project: str = "spiders", into: str = "audit", n: int = 2) -> str:
+    said = io.StringIO()
+    named = [f"--run={number}" for number in numbers]
+    call_command("make_audit", *named, project=project, into=into, n=n, stdout=said)
+    return said.getvalue()
+
+
+def test_the_command_makes_an_audit_and_says_what_it_made(project: Project) -> None:
+    one, other = judged(project), judged(project)
+    said = command(one.number, other.number)
+    assert "audit: 2 of 6 items that all runs decided; 4 explanations new, 0 unchanged" in said
+
+
+@pytest.mark.parametrize(
+    "number, names, reason",
+    [
+        (9, {}, "has no run 9"),
+        (1, {"project": "p"}, "no project 'p'"),
+        (1, {"into": "a b"}, "cannot name a project"),
+        (1, {"into": "spiders"}, "name another project"),
+    ],
+)
+def test_the_command_refuses_in_words(
+    project: Project, number: int, names: dict[str, str], reason: str
+) -> None:
+    judged(project)
+    with pytest.raises(CommandError, match=reason) as caught:
+        command(number, **names)
+    assert caught.value.returncode == 2

@@ -113,7 +113,7 @@ def resolution(
 
 
 def items(project: Project, purpose: str) -> list[Item]:
-    """The items of a purpose whose current texts have a known answer, by key."""
+    """The items of a purpose whose current texts have a known answer."""
     return list(Item.objects.in_project(project).with_known_answer(purpose))
 
 

@@ -131,9 +131,9 @@ def round_of(member: Membership, number: int) -> PracticeRound | None:
 
 
 def people(members: Iterable[Membership]) -> list[tuple[Membership, list[Round]]]:
-    """Everybody who must practise or has, with their rounds."""
+    """Everybody who must practise or has, with their rounds; who cannot sign in need not."""
     found = [(member, rounds(member)) for member in members]
-    return [(member, of) for member, of in found if of or due(member)]
+    return [(member, of) for member, of in found if of or (due(member) and member.account_id)]
 
 
 def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:

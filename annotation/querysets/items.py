@@ -106,16 +106,16 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
     def with_known_answer(self, purpose: str) -> ItemQuerySet:
-        """Of a purpose, if what is right of the current texts is known; by key."""
+        """Of a purpose, if what is right of the current texts is known; in their order."""
         known = self._resolutions().filter(
             item=OuterRef("pk"),
             source="known",
             revision__number=OuterRef("revision_number"),
         )
-        return self.filter(Exists(known), purpose=purpose).order_by("key")
+        return self.filter(Exists(known), purpose=purpose).order_by("position")
 
     def for_purposes(self, purposes: Iterable[str]) -> ItemQuerySet:
-        return self.filter(purpose__in=list(purposes)).order_by("key")
+        return self.filter(purpose__in=list(purposes)).order_by("position")
 
     def untouched_by(self, member_id: int) -> ItemQuerySet:
         """Items that the member has neither labelled nor skipped nor holds, at any stage."""

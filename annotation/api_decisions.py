@@ -226,7 +226,10 @@ def request_decision(request: Request, slug: str) -> Response:
     """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
     member = access.member_for(request, slug, right="adjudicate")
     item = _item(member, checked(ItemBody(data=request.data))["item"])
-    cases.ask(access.seated(member), item, now=timezone.now())
+    try:
+        cases.ask(access.seated(member), item, now=timezone.now())
+    except Refused as problem:
+        raise _problem(problem) from problem
     return Response({"item": item.key}, status=201)
 
 

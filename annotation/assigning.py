@@ -208,6 +208,8 @@ def _reserve(item: Item, member: Membership) -> bool:
     slots = Slot.objects.at_work().of_item(item).locked()
     if slots.filter(member=member).exists() or _labelled(item, member):
         return False
+    if resolving.is_excluded(item):
+        return False
     if slots.filter(reserved_for=member, state=Slot.State.OPEN).exists():
         return True
     free = slots.filter(state=Slot.State.OPEN, reserved_for=None).in_order().first()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from annotation import adjudicating, offers, picking, places, queue, seeing, tasktypes, writing
+from annotation.answers import PURPOSES
 from annotation.models import (
     LIKE_WORK,
     RIGHTS,
@@ -170,7 +171,12 @@ def decide(
 
 
 def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
-    """Let somebody decide the item, anew if it was decided; what was decided holds until then."""
+    """Let somebody decide the item, anew if it was decided; what was decided holds until then.
+
+    Raises `Refused` for an item whose answer is known: a decision would take its place.
+    """
+    if item.purpose in PURPOSES:
+        raise Refused("What is right of this item is known. Change its known answer instead.")
     with writing.transact():
         locked = Item.objects.locked().get(pk=item.pk)
         slot = adjudicating.ask(locked, Reason.REQUESTED)

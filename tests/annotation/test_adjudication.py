@@ -217,6 +217,13 @@ def test_a_request_can_be_taken_back_until_somebody_begins(judge: Membership) ->
     assert not cases.withdraw_request(judge, item)
 
 
+@pytest.mark.parametrize("purpose", ["practice", "probe"])
+def test_what_is_known_of_an_item_is_not_decided(judge: Membership, purpose: str) -> None:
+    item = make_item(judge.project, purpose=purpose, slots=0)
+    with pytest.raises(queue.Refused, match="known answer"):
+        cases.ask(judge, item, now=timezone.now())
+
+
 def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
     judge.project.blind_first = True
     judge.project.save()

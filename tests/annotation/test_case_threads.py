@@ -1,0 +1,107 @@
+"""Several people decide and verify at once, as real threads on the database of the tests."""
+
+from collections import Counter
+
+import pytest
+from django.utils import timezone
+
+from annotation import cases, mending, queue, seconding
+from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
+from tests.annotation.test_queue_threads import at_once
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+
+
+def disputed(project: Project, number: int) -> list[Item]:
+    people = [make_member(project) for _ in range(2)]
+    items = [make_item(project, cluster="spider") for _ in range(number)]
+    for person, choice in zip(people, ("valid", "invalid"), strict=True):
+        for _ in items:
+            say(person, take(person), choice)
+    return items
+
+
+def decide_until_none_is_left(judge: Membership) -> int:
+    done = 0
+    while key := cases.next_key(judge, timezone.now()):
+        item = Item.objects.get(project=judge.project, key=key)
+        case = cases.show(judge, item, now=timezone.now())
+        if case.offer is None:  # somebody else was faster
+            continue
+        cases.decide(
+            judge,
+            key=case.offer.key,
+            item_key=key,
+            revision=case.offer.revision.number,
+            answers={"choice": "valid"},
+            why="slip",
+            now=timezone.now(),
+        )
+        done += 1
+    return done
+
+
+def confirm_until_none_is_left(member: Membership) -> int:
+    done = 0
+    while isinstance(case := seconding.next_case(member, now=timezone.now()), seconding.Case):
+        seconding.confirm(
+            member,
+            key=case.offer.key,
+            item_key=case.offer.item.key,
+            revision=case.offer.revision.number,
+            of=case.first.submission,
+            now=timezone.now(),
+        )
+        done += 1
+    return done
+
+
+def test_every_case_is_decided_once() -> None:
+    project = make_project(overlap=2)
+    items = disputed(project, 12)
+    judges = [make_member(project, "adjudicator") for _ in range(4)]
+    done = at_once(*(lambda judge=judge: decide_until_none_is_left(judge) for judge in judges))
+    assert sum(done) == len(items) == Label.objects.filter(stage=Stage.ADJUDICATE).count()
+    assert Resolution.objects.current().filter(source="adjudicated").count() == len(items)
+
+
+def test_every_item_is_verified_once() -> None:
+    project = make_project(verify=True)
+    first = make_member(project)
+    for _ in range(16):
+        make_item(project)
+        say(first, take(first))
+    people = [make_member(project) for _ in range(4)]
+    at_once(*(lambda person=person: confirm_until_none_is_left(person) for person in people))
+    for person in people:
+        confirm_until_none_is_left(person)
+    labels = Label.objects.counted().filter(stage=Stage.VERIFY)
+    assert set(Counter(labels.values_list("item", flat=True)).values()) == {1}
+    assert Resolution.objects.current().filter(rule="verified").count() == 16
+
+
+def test_a_gold_answer_is_mended_while_people_label() -> None:
+    project = make_project()
+    items = [make_item(project, cluster="spider") for _ in range(10)]
+    judge = make_member(project, "adjudicator")
+    people = [make_member(project) for _ in range(3)]
+
+    def label(member: Membership) -> None:
+        while isinstance(offer := queue.next_offer(member), queue.Offer):
+            try:
+                say(member, offer)
+            except queue.Stale:
+                continue
+
+    def mend(_: Membership) -> None:
+        mending.mend(judge, item_key=items[0].key, revision=1, gold=["Eight."], now=timezone.now())
+
+    at_once(*(lambda one=one: label(one) for one in people), lambda: mend(judge))
+    for member in people:
+        label(member)
+    assert set(Item.objects.values_list("revision_number", flat=True)) == {2}
+    counted = Label.objects.counted()
+    assert counted.count() == Slot.objects.filter(state="filled").count() == 10
+    assert set(counted.values_list("revision__number", flat=True)) == {2}
+    assert Resolution.objects.current().count() == 10

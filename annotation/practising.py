@@ -6,7 +6,7 @@ round that was not passed comes another of items not seen before; when there are
 member waits for a lead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,10 +22,16 @@ from annotation.models import (
     Mark,
     Membership,
     PracticeRound,
+    Project,
     Revision,
     Slot,
     Stage,
 )
+
+COLUMNS = (
+    "annotator", "round", "size", "needed", "answered", "right", "passed", "feedback",
+    "started_at", "finished_at",
+)  # fmt: skip
 
 
 class Refused(ValueError):
@@ -134,6 +140,24 @@ def people(members: Iterable[Membership]) -> list[tuple[Membership, list[Round]]
     """Everybody who must practise or has, with their rounds; who cannot sign in need not."""
     found = [(member, rounds(member)) for member in members]
     return [(member, of) for member, of in found if of or (due(member) and member.account_id)]
+
+
+def rows(project: Project) -> Iterator[dict[str, Any]]:
+    """Every round, by member and number."""
+    found = PracticeRound.objects.filter(member__project=project).select_related("member")
+    for row in found.order_by("member__alias", "number"):
+        yield {
+            "annotator": row.member.alias,
+            "round": row.number,
+            "size": row.size,
+            "needed": row.needed,
+            "answered": row.answered,
+            "right": row.right,
+            "passed": row.passed,
+            "feedback": row.feedback,
+            "started_at": row.started_at,
+            "finished_at": row.finished_at,
+        }
 
 
 def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:

@@ -6,7 +6,7 @@ answers are among what they see.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,10 @@ from annotation.answers import PROBE
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sums_of
+
+COLUMNS = (
+    "annotator", "checks", "right", "share", "low", "high", "reason", "corrected", "wrong",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,22 @@ def results(project: Project) -> list[Result]:
     for label in labels:
         by_member[label.member].append(label)
     return [_result(member, said, truth) for member, said in by_member.items()]
+
+
+def rows(project: Project) -> Iterator[dict[str, Any]]:
+    """The results by member, the share as a fraction of 1 with its interval of 95 %."""
+    for result in results(project):
+        yield {
+            "annotator": result.member.alias,
+            "checks": result.share.n,
+            "right": result.right,
+            "share": result.share.value,
+            "low": result.share.low,
+            "high": result.share.high,
+            "reason": result.share.reason,
+            "corrected": result.corrected,
+            "wrong": [wrong.item.key for wrong in result.wrong],
+        }
 
 
 def _known(labels: Iterable[Label]) -> dict[int, Resolution]:

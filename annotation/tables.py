@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import baselines, tasktypes, taxonomy, trails
+from annotation import baselines, practising, probing, tasktypes, taxonomy, trails
 from annotation.fields import Field
 from annotation.models import Item, Label, Project
 
@@ -165,4 +165,6 @@ TABLES: dict[str, Table] = {
     "comments": Table(trails.COMMENTS, trails.comments),
     "marks": Table(trails.MARKS, trails.marks),
     "baseline": Table(baselines.COLUMNS, baselines.rows),
+    "practice": Table(practising.COLUMNS, practising.rows),
+    "probes": Table(probing.COLUMNS, probing.rows),
 }

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from annotation import known, practising
 from annotation.models import ApiToken, Item, Membership, Project, Resolution
+from annotation.tables import TABLES
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -200,3 +201,18 @@ def test_the_api_says_of_checks_what_the_page_says(lead: Membership, member: Mem
     assert (result["annotator"], result["right"], result["corrected"]) == ("anna", 0, 0)
     assert (result["share"]["value"], result["share"]["n"]) == (0.0, 1)
     assert result["wrong"][0]["said"] == {"choice": "invalid"}
+
+
+def test_rounds_and_results_can_be_taken_out_as_tables(
+    member: Membership, lead: Membership
+) -> None:
+    for _ in range(2):
+        say(member, take(member))
+    Project.objects.update(probe_every=1)
+    make_known(lead.project, "item-1", purpose="probe")
+    working = Membership.objects.select_related("project__task_type").get(pk=member.pk)
+    say(working, take(working), "invalid")
+    [row] = TABLES["practice"].rows(lead.project)
+    assert (row["annotator"], row["right"], row["passed"]) == ("anna", 2, True)
+    [row] = TABLES["probes"].rows(lead.project)
+    assert (row["checks"], row["right"], row["wrong"]) == (1, 0, ["item-1"])

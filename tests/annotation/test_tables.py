@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from annotation import importing, queue
-from annotation.models import Comment, Item, Mark, Project
+from annotation.models import Comment, Item, Mark, PracticeRound, Project
 from annotation.tables import TABLES
 from formats.writers import write_csv
 from tests.annotation.test_pace import NOW, give
@@ -159,6 +159,8 @@ def every() -> Project:
     give(member, stage="baseline")
     Comment.objects.create(item=item, member=member, text="@ada")
     Mark.objects.create(item=item, member=member, kind="flag")
+    give(member, stage="probe")
+    PracticeRound.objects.create(member=member, number=1, size=5, needed=4)
     return member.project
 
 

@@ -161,8 +161,9 @@ def plain(text: str) -> str:
 def excerpt(change: marks.Change) -> str:
     """What a change removed and added, each cut to some words."""
     sides = (("del", change.gold), ("ins", change.perturbed))
+    marked = _marks(change)
     return " ".join(
-        f"<{tag}{_blank(text)}>{invisibles.escaped(_cut_short(text))}</{tag}>"
+        f"<{tag}{marked}{_blank(text)}>{invisibles.escaped(_cut_short(text))}</{tag}>"
         for tag, text in sides
         if text
     )
@@ -183,11 +184,13 @@ def _blank(text: str) -> str:
 
 
 def _attributes(change: marks.Change) -> str:
-    made = f' data-change="{change.number}"'
-    if change.marks:
-        badge = "".join(BADGES[mark] for mark in change.marks)
-        made += f' data-mark="{" ".join(change.marks)}" data-badge="{badge}"'
-    return made + " data-folds" if change.folds else made
+    folds = " data-folds" if change.folds else ""
+    return f' data-change="{change.number}"{_marks(change)}{folds}'
+
+
+def _marks(change: marks.Change) -> str:
+    badge = "".join(BADGES[mark] for mark in change.marks)
+    return f' data-mark="{" ".join(change.marks)}" data-badge="{badge}"' if badge else ""
 
 
 def _side(segment: Segment, side: Side) -> tuple[Part, ...]:

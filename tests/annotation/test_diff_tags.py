@@ -99,7 +99,8 @@ def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None
     same = " and was the longest bridge of the country, as everybody knew, "
     gold, perturbed = f"It opened in 1894{same}{'x' * 300}", f"It opened in 1984{same}y<b>"
     first, second = changes_of(compare(gold, perturbed))
-    assert excerpt(first) == "<del>1894</del> <ins>1984</ins>"
+    number = 'data-mark="number" data-badge="#"'
+    assert excerpt(first) == f"<del {number}>1894</del> <ins {number}>1984</ins>"
     assert excerpt(second) == f"<del>{'x' * 80} …</del> <ins>y&lt;b&gt;</ins>"
     assert changes_of(None) == ()
 

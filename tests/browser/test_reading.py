@@ -316,3 +316,22 @@ def test_it_can_be_read_without_a_script(open_page: OpenPage, member: Membership
     page.goto(path)
     expect(page.locator(f"{SHOWN}.prose ins").first).to_be_visible()
     expect(page.locator("[data-fold-switch]")).to_contain_text("Show 1 folded")
+
+
+@pytest.mark.parametrize("width, scheme", [(1440, "light"), (390, "dark")])
+def test_each_piece_of_a_claim_check_leads_to_its_change_and_all_are_explained_at_once(
+    open_page: OpenPage, width: int, scheme: str
+) -> None:
+    member = make_member(make_project(claim_check=True))
+    changed_item(member)
+    size = {"width": width, "height": 900}
+    page = vet(open_page, member, viewport=size, color_scheme=scheme)
+    check = page.locator("[data-claim-check]")
+    expect(check.locator("li")).to_have_count(4)
+    check.locator("[data-piece]").nth(1).click()
+    assert said(page) == "Change 2 of 4, unit"
+    check.locator("input[value=collateral]").nth(1).check(force=True)
+    expect(check.locator("input:checked")).to_have_count(1)
+    check.locator("[data-all-explained]").click()
+    expect(check.locator("input[value=explained]:checked")).to_have_count(4)
+    assert violations(page) == []

@@ -1,5 +1,6 @@
 """By what items can be grouped in reports: a column that all have, or a field of their own."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ COLUMNS = {
 OF_TAXONOMY = (CATEGORY, "ability")
 # So many items tell which fields items have: their import gave all of them the same.
 LOOKED_AT = 200
+MOST_GROUPS = 50
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,7 @@ def choices(project: Project) -> list[Grouping]:
     Items of task types without categories have none, so that what comes first is a field.
     """
     sample = list(Item.objects.in_project(project).values("fields", *COLUMNS)[:LOOKED_AT])
-    named = {name: None for row in sample for name, value in row["fields"].items() if _fits(value)}
-    fields = [Grouping(name, name.replace("_", " ").capitalize()) for name in named]
+    fields = [Grouping(name, name.replace("_", " ").capitalize()) for name in _named(sample)]
     with_categories = tasktypes.of_project(project).categories
     shared = [
         Grouping(name, title)
@@ -71,6 +72,16 @@ def choices(project: Project) -> list[Grouping]:
     ]
     found = [*shared, *fields] if with_categories else [*fields, *shared]
     return found or [Grouping("origin", "Origin")]
+
+
+def _named(sample: list[dict[str, Any]]) -> list[str]:
+    """Fields that can name a group, by name; last those that nearly every item has of its own."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for row in sample:
+        for name, value in row["fields"].items():
+            if _fits(value):
+                values[name].add(str(value))
+    return sorted(values, key=lambda name: (len(values[name]) > MOST_GROUPS, name))
 
 
 def _fits(value: object) -> bool:

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Slot
-from judging import audits, runs
+from judging import audits, frames, runs
 from judging.models import Run
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
@@ -209,3 +209,8 @@ def test_the_command_refuses_in_words(
     with pytest.raises(CommandError, match=reason) as caught:
         command(number, **names)
     assert caught.value.returncode == 2
+
+
+def test_every_frame_has_a_call_whose_explanation_is_shown() -> None:
+    assert set(audits._SHOWN) == set(frames.FRAMES)
+    assert all(spec in frames.FRAMES[frame] for frame, (spec, _) in audits._SHOWN.items())

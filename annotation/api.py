@@ -36,6 +36,7 @@ from annotation.serializers import (
     ProjectSerializer,
     SubmissionSerializer,
 )
+from annotation.serializers_practice import StoredSerializer
 
 PROBLEMS: dict[int, Any] = {
     403: OpenApiResponse(ProblemSerializer, "Your role does not allow this."),
@@ -113,7 +114,7 @@ class LabelList(ListAPIView[Label]):
         return Label.objects.in_project(member.project).for_export()
 
     @extend_schema(
-        request=SubmissionSerializer, responses={201: LabelSerializer, **SUBMISSION_PROBLEMS}
+        request=SubmissionSerializer, responses={201: StoredSerializer, **SUBMISSION_PROBLEMS}
     )
     def post(self, request: Request, slug: str) -> Response:
         """Say what you think of the shown revision. The same key twice is stored once."""
@@ -130,7 +131,7 @@ class LabelList(ListAPIView[Label]):
             )
         except queue.Refused as problem:
             raise _problem(problem) from problem
-        return Response(LabelSerializer(made).data, status=201)
+        return Response(StoredSerializer(made).data, status=201)
 
 
 @extend_schema(

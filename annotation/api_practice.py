@@ -4,7 +4,6 @@ from typing import Any
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,68 +11,7 @@ from rest_framework.response import Response
 from annotation import access, practising, probing
 from annotation.api import PROBLEMS
 from annotation.models import Membership
-
-
-class LessonSerializer(serializers.Serializer[practising.Lesson]):
-    """What was said of an item of practice, whether it was right, what is, and why."""
-
-    item = serializers.CharField(source="item.key")
-    right = serializers.BooleanField()
-    answers = serializers.DictField(child=serializers.JSONField())
-    known = serializers.DictField(child=serializers.JSONField())
-    explanation = serializers.CharField()
-    answered_at = serializers.DateTimeField()
-
-
-class RoundSerializer(serializers.Serializer[practising.Round]):
-    """A round of practice; it is passed by `needed` right answers of `size`."""
-
-    number = serializers.IntegerField(source="row.number")
-    size = serializers.IntegerField(source="row.size")
-    needed = serializers.IntegerField(source="row.needed")
-    answered = serializers.IntegerField(source="row.answered")
-    right = serializers.IntegerField(source="row.right")
-    passed = serializers.BooleanField(source="row.passed")
-    feedback = serializers.CharField(source="row.feedback")
-    started_at = serializers.DateTimeField(source="row.started_at")
-    finished_at = serializers.DateTimeField(source="row.finished_at", allow_null=True)
-    lessons = LessonSerializer(many=True)
-
-
-class PracticeSerializer(serializers.Serializer[Any]):
-    """How a member stands: `due` until they have passed, `waits` if only a lead can help."""
-
-    annotator = serializers.CharField()
-    due = serializers.BooleanField()
-    waits = serializers.BooleanField()
-    rounds = RoundSerializer(many=True)
-
-
-class ShareSerializer(serializers.Serializer[Any]):
-    """A share with its interval of 95 %, fractions of 1; null where it is not defined."""
-
-    value = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    n = serializers.IntegerField()
-    reason = serializers.CharField()
-
-
-class WrongSerializer(serializers.Serializer[probing.Wrong]):
-    item = serializers.CharField(source="item.key")
-    said = serializers.DictField(child=serializers.JSONField())
-    known = serializers.DictField(child=serializers.JSONField())
-    said_at = serializers.DateTimeField()
-
-
-class ProbeSerializer(serializers.Serializer[probing.Result]):
-    """How a member did on silent checks; `corrected` are those whose text they corrected first."""
-
-    annotator = serializers.CharField(source="member.alias")
-    right = serializers.IntegerField()
-    share = ShareSerializer()
-    corrected = serializers.IntegerField()
-    wrong = WrongSerializer(many=True)
+from annotation.serializers_practice import PracticeSerializer, ProbeSerializer
 
 
 @extend_schema(responses={200: PracticeSerializer, **PROBLEMS})

@@ -192,6 +192,26 @@ def test_the_api_says_of_practice_what_the_pages_say(member: Membership, lead: M
     assert from_api(lead, "practice-people") == [standing]
 
 
+def test_the_api_explains_an_answer_of_practice_and_no_other(member: Membership) -> None:
+    make_item(member.project, "work")
+    _, key = ApiToken.issue(member.account, "test")  # type: ignore[arg-type]
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    lessons = []
+    for _ in range(3):
+        offer = program.post(reverse("api-next", args=[member.project.slug])).json()
+        body = {"key": offer["key"], "item": offer["item"]["key"], "revision": offer["revision"]}
+        answer = program.post(
+            reverse("api-labels", args=[member.project.slug]),
+            body | {"answers": {"choice": "valid"}},
+            content_type="application/json",
+        )
+        lessons.append((offer["phase"], answer.json()["lesson"]))
+    assert [phase for phase, _ in lessons] == ["practice", "practice", "label"]
+    assert [lesson and lesson["explanation"] for _, lesson in lessons] == ["It is valid."] * 2 + [
+        None
+    ]
+
+
 def test_the_api_says_of_checks_what_the_page_says(lead: Membership, member: Membership) -> None:
     Project.objects.update(practice_items=0, probe_every=1)
     member.project.refresh_from_db()

@@ -74,6 +74,14 @@ export function stop() {
   timer = 0;
 }
 
+// The correction is stored; what else was begun stays.
+export function corrected(item) {
+  const kept = read(item);
+  if (!kept) return;
+  for (const name of WORDS) delete kept.data[name];
+  keepHere(item, kept);
+}
+
 function fill(form, answers) {
   for (const input of form.querySelectorAll("fieldset[data-field] :is(input, textarea)")) {
     const values = answers[input.name];

@@ -5,16 +5,17 @@ const minutes = () => Number(screen().dataset.holdMinutes) * 60_000;
 
 let renewed = Date.now();
 let worked = Date.now();
+let isLost = false;
 let told = false;
 
 // The server has just held the items of this page.
 export function reached() {
   renewed = Date.now();
-  told = false;
+  isLost = told = false;
 }
 
 const isWorking = () => document.visibilityState === "visible" && Date.now() - worked < minutes();
-export const isOver = () => Date.now() - renewed > minutes();
+const isOver = () => isLost || Date.now() - renewed > minutes();
 
 // Whether the painted item is still the person's, as far as the server can be asked.
 async function renew() {
@@ -22,9 +23,9 @@ async function renew() {
   if (answer.kind !== "stored") return !isOver();
   const { held } = JSON.parse(answer.body);
   const { item, reopened } = panel().dataset;
-  if (item && reopened === undefined && !held.includes(item)) return false;
-  reached();
-  return true;
+  isLost = Boolean(item) && reopened === undefined && !held.includes(item);
+  if (!isLost) reached();
+  return !isLost;
 }
 
 const keepOn = () => isWorking() && Date.now() - renewed > minutes() / 4 && renew();

@@ -13,16 +13,23 @@ const WHY = {
 };
 
 const store = () => `outbox|${screen().dataset.who}`;
-const read = () => JSON.parse(localStorage.getItem(store()) ?? "[]");
 const flying = new Set();
 
 let sending = null;
 let timer = 0;
 let handle = {};
+let memory = null; // where this browser has no room, or allows none
+
+const read = () => memory ?? JSON.parse(localStorage.getItem(store()) ?? "[]");
 
 function write(entries) {
-  if (entries.length) localStorage.setItem(store(), JSON.stringify(entries));
-  else localStorage.removeItem(store());
+  try {
+    if (entries.length) localStorage.setItem(store(), JSON.stringify(entries));
+    else localStorage.removeItem(store());
+    memory = null;
+  } catch {
+    memory = entries;
+  }
   show();
 }
 

@@ -93,6 +93,7 @@ export function place(markup) {
 export async function load() {
   const answer = await ask(address(""));
   if (answer.kind === "stored") place(answer.body);
+  return answer.kind === "stored";
 }
 
 async function lookAgain() {

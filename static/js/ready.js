@@ -4,12 +4,17 @@ import { panel } from "./page.js";
 
 const QUIET = 300;
 
+// held: something is on its way. painted: on the screen, not quiet yet. ready: quiet so far.
+// sure: a press came after a quiet moment, and from then on fast presses are meant.
 let state = "held";
+let since = 0;
 let timer = 0;
 
-export const is = () => state === "ready";
+export const is = () => state === "ready" || state === "sure";
 
-function wait() {
+function wait(from) {
+  since = from;
+  state = "painted";
   clearTimeout(timer);
   timer = setTimeout(() => {
     state = "ready";
@@ -27,13 +32,18 @@ export function hold() {
 // The item is on the screen, or there again.
 export function release() {
   hold();
-  requestAnimationFrame(() => {
-    if (state !== "held") return;
-    state = "painted";
-    wait();
-  });
+  requestAnimationFrame(() => state === "held" && wait(performance.now()));
 }
 
-for (const kind of ["keydown", "pointerdown"]) {
-  document.addEventListener(kind, () => state === "painted" && wait(), true);
+// By the time of the press itself: where the page was busy, presses wait and come all at once.
+function look({ timeStamp }) {
+  if (state === "held" || state === "sure") return;
+  if (timeStamp - since < QUIET) {
+    delete panel().dataset.ready;
+    wait(timeStamp);
+  } else {
+    state = "sure";
+  }
 }
+
+for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, look, true);

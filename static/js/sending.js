@@ -80,26 +80,40 @@ export function sentLate(markup, left) {
   else bringNext();
 }
 
+// What becomes of a draft when its form, or another, is sent: a label carries all of it, a
+// correction a part; to leave the item in any other way keeps it.
+function putAside(kind) {
+  if (kind === "label" || kind === "editor") drafts.stop();
+  else drafts.hurry();
+}
+
+function settleDraft(kind, item) {
+  if (kind === "label") drafts.forget(item);
+  if (kind === "editor") drafts.corrected(item);
+}
+
 // Anything else that is sent: its answer is the panel, or nothing is lost and the page says so.
 async function exchange(form, button) {
-  const isLabel = form.matches("[data-label]");
-  if (isLabel && !(await holding.mayGo(tell))) return;
-  ready.hold();
-  drafts.stop();
-  if (isLabel || form.dataset.send === "skip") choose(form, button);
-  if (isLabel) form.elements.seconds.value = seconds();
-  const isNextHere = form.dataset.send === "skip" && ahead.isHere();
-  const options = isNextHere ? { headers: { "Vet-Next": "here" } } : {};
+  const kind = form.dataset.send;
+  if (kind === "label" && !(await holding.mayGo(tell))) return;
   const { item } = panel().dataset;
-  const shown = isLabel || form.dataset.send === "skip" ? SHOWN : 0;
-  const [answer] = await Promise.all([post(form.action, fieldsOf(form, button), options), pause(shown)]);
-  if (answer.kind === "stored" || answer.kind === "refused") {
-    if (answer.kind === "stored" && form.dataset.send !== "undo") drafts.forget(item);
-    if (isNextHere && answer.kind === "stored") placeDesk(answer.body);
-    return arrive(answer, isNextHere && answer.kind === "stored");
+  const isChoice = kind === "label" || kind === "skip";
+  const isNextHere = kind === "skip" && ahead.isHere();
+  ready.hold();
+  putAside(kind);
+  if (isChoice) choose(form, button);
+  if (kind === "label") form.elements.seconds.value = seconds();
+  const headers = isNextHere ? { "Vet-Next": "here" } : {};
+  const sent = post(form.action, fieldsOf(form, button), { headers });
+  const [answer] = await Promise.all([sent, pause(isChoice ? SHOWN : 0)]);
+  const isStored = answer.kind === "stored";
+  if (!isStored && answer.kind !== "refused") {
+    if (kind === "label" && button) drafts.remember(button.value);
+    return fail(form, button, answer.kind);
   }
-  if (isLabel && button) drafts.remember(button.value);
-  fail(form, button, answer.kind);
+  if (isStored) settleDraft(kind, item);
+  if (isStored && isNextHere) placeDesk(answer.body);
+  return arrive(answer, isStored && isNextHere);
 }
 
 const KEPT = {

@@ -36,7 +36,7 @@ const pressKey = (name) => press(`#screen [aria-keyshortcuts~="${CSS.escape(keys
 
 function goOn() {
   if (!panel().matches("[data-lesson]") || !ready.is()) return false;
-  load();
+  load().then((isThere) => isThere || tell("The next item comes with the connection. Try again then."));
   return true;
 }
 

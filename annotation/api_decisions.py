@@ -1,4 +1,4 @@
-"""The API of verification, decisions, comments and the human baseline: as on their pages."""
+"""The API of verification, decisions and the human baseline: as on their pages."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ from django.http import Http404
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.utils import (
-    OpenApiParameter,
     PolymorphicProxySerializer,
     extend_schema,
     inline_serializer,
@@ -17,7 +16,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, baselines, cases, commenting, offers, seconding, verifying
+from annotation import access, baselines, cases, offers, seconding, verifying
 from annotation.api import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, Unprocessable, checked
 from annotation.models import Item, Membership, Stage
 from annotation.offers import Refused, Stale, Waiting
@@ -30,8 +29,6 @@ from annotation.serializers import (
     SubmissionSerializer,
 )
 from stats.estimates import Estimate
-
-ITEM = OpenApiParameter("item", description="The key of the item.", required=True)
 
 
 class FirstSerializer(serializers.Serializer[Any]):
@@ -90,23 +87,8 @@ class DecisionSerializer(SubmissionSerializer):
     why = serializers.ChoiceField(choices=[("", ""), *cases.WHY.items()], default="")
 
 
-class CommentSerializer(serializers.Serializer[Any]):
-    number = serializers.IntegerField()
-    annotator = serializers.CharField(source="member.alias")
-    text = serializers.CharField()
-    created_at = serializers.DateTimeField()
-
-
 class ItemBody(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
-
-
-class CommentBody(ItemBody):
-    text = serializers.CharField(max_length=commenting.LONGEST, trim_whitespace=False)
-
-
-class WithdrawalBody(ItemBody):
-    number = serializers.IntegerField(min_value=1, max_value=1_000_000)
 
 
 def _or_none(name: str, serializer: Any) -> PolymorphicProxySerializer:
@@ -199,7 +181,7 @@ def next_case(request: Request, slug: str) -> Response:
     if key is None:
         waits = offers.waiting(member, Stage.ADJUDICATE, now)
         return Response(NoOfferSerializer({"waiting": waits}).data)
-    case = cases.show(member, _item(member, key), now=now)
+    case = cases.show(member, item_of(member, key), now=now)
     if case.offer is None:
         raise Conflict(case.barred)
     return Response(CaseSerializer(case).data)
@@ -225,82 +207,12 @@ def decide(request: Request, slug: str) -> Response:
 def request_decision(request: Request, slug: str) -> Response:
     """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
     member = access.member_for(request, slug, right="adjudicate")
-    item = _item(member, checked(ItemBody(data=request.data))["item"])
+    item = item_of(member, checked(ItemBody(data=request.data))["item"])
     try:
         cases.ask(access.seated(member), item, now=timezone.now())
     except Refused as problem:
         raise _problem(problem) from problem
     return Response({"item": item.key}, status=201)
-
-
-# ---------------------------------------------------------------------------------------- comments
-
-
-@extend_schema(
-    methods=["GET"],
-    parameters=[ITEM],
-    responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
-)
-@extend_schema(
-    methods=["POST"],
-    request=CommentBody,
-    responses={201: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
-)
-@api_view(["GET", "POST"])
-def comments(request: Request, slug: str) -> Response:
-    """What people say of an item, once your own label is in; a POST adds to it."""
-    member = access.member_for(request, slug, right="enter")
-    if request.method == "GET":
-        item = _item(member, checked(ItemBody(data=request.query_params))["item"])
-        return Response(_comments(member, item))
-    data = checked(CommentBody(data=request.data))
-    member = access.seated(member)
-    item = _item(member, data["item"])
-    try:
-        commenting.say(member, item, data["text"], now=timezone.now())
-    except commenting.Refused as problem:
-        raise _of_comment(problem) from problem
-    return Response(_comments(member, item), status=201)
-
-
-@extend_schema(
-    request=WithdrawalBody, responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS}
-)
-@api_view(["POST"])
-def withdraw_comment(request: Request, slug: str) -> Response:
-    """Take back a comment of yours, as a lead anybody's; the comments that are left."""
-    member = access.member_for(request, slug, right="enter")
-    data = checked(WithdrawalBody(data=request.data))
-    member = access.seated(member)
-    item = _item(member, data["item"])
-    try:
-        commenting.withdraw(member, item, data["number"], now=timezone.now())
-    except commenting.Refused as problem:
-        raise _of_comment(problem) from problem
-    return Response(_comments(member, item))
-
-
-@extend_schema(
-    responses={
-        200: inline_serializer(
-            "Mention",
-            {
-                "item": serializers.CharField(allow_null=True),
-                "annotator": serializers.CharField(),
-                "text": serializers.CharField(allow_null=True),
-                "new": serializers.BooleanField(),
-                "created_at": serializers.DateTimeField(),
-            },
-            many=True,
-        ),
-        **PROBLEMS,
-    }
-)
-@api_view(["GET"])
-def mentions(request: Request, slug: str) -> Response:
-    """Comments that name you, the last first; without item and text until your label is in."""
-    member = access.member_for(request, slug, right="enter")
-    return Response([_mention(one) for one in commenting.mentions(member)])
 
 
 # ---------------------------------------------------------------------------------------- baseline
@@ -335,31 +247,12 @@ def baseline(request: Request, slug: str) -> Response:
     )
 
 
-def _item(member: Membership, key: str) -> Item:
+def item_of(member: Membership, key: str) -> Item:
     found = Item.objects.in_project(member.project).with_keys([key]).first()
     if found is None:
         raise Http404
     found.project = member.project
     return found
-
-
-def _comments(member: Membership, item: Item) -> Any:
-    try:
-        found = commenting.of_item(member, item, now=timezone.now())
-    except commenting.Refused as problem:
-        raise _of_comment(problem) from problem
-    return CommentSerializer(found, many=True).data
-
-
-def _mention(mention: commenting.Mention) -> dict[str, Any]:
-    comment = mention.comment
-    return {
-        "item": comment.item.key if mention.open else None,
-        "annotator": comment.member.alias,
-        "text": comment.text if mention.open else None,
-        "new": mention.new,
-        "created_at": comment.created_at,
-    }
 
 
 def _person(person: baselines.Person) -> dict[str, Any]:
@@ -376,11 +269,6 @@ def _problem(problem: Refused) -> APIException:
     return Conflict(str(problem)) if isinstance(problem, Stale) else Unprocessable(str(problem))
 
 
-def _of_comment(problem: commenting.Refused) -> APIException:
-    early = isinstance(problem, commenting.TooEarly)
-    return Conflict(str(problem)) if early else Unprocessable(str(problem))
-
-
 OF = "projects/<slug:slug>/"
 urlpatterns = [
     path(OF + "verify/", contest_rate, name="api-contest-rate"),
@@ -390,8 +278,5 @@ urlpatterns = [
     path(OF + "adjudications/next/", next_case, name="api-case-next"),
     path(OF + "adjudications/labels/", decide, name="api-case-labels"),
     path(OF + "adjudications/requests/", request_decision, name="api-case-requests"),
-    path(OF + "comments/", comments, name="api-comments"),
-    path(OF + "comments/withdraw/", withdraw_comment, name="api-comments-withdraw"),
-    path(OF + "mentions/", mentions, name="api-mentions"),
     path(OF + "baseline/", baseline, name="api-baseline"),
 ]

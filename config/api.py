@@ -7,6 +7,7 @@ urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("", include("annotation.api")),
     path("", include("annotation.api_decisions")),
+    path("", include("annotation.api_comments")),
     path("", include("annotation.api_leads")),
     path("", include("annotation.api_practice")),
     path("", include("judging.api")),

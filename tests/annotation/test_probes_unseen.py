@@ -12,7 +12,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import ApiToken, Membership
+from annotation import siblings
+from annotation.models import ApiToken, Item, Membership
 from tests.builders import make_account, make_item, make_known, make_member, make_project
 
 pytestmark = pytest.mark.django_db
@@ -141,3 +142,21 @@ def test_the_two_worlds_differ_in_the_check(draw: Callable[[float], None]) -> No
         list(one.lived())
         stages = set(one.member.labels.values_list("stage", flat=True))
         assert stages == ({"work", "probe"} if probe else {"work"})
+
+
+def test_a_check_stands_among_its_siblings_before_it_is_labelled_and_after(
+    draw: Callable[[float], None],
+) -> None:
+    one = world(draw, probe=True)
+    one.member.project.items.update(cluster="one")
+    draw(1.0)
+    first = one.api.post(reverse("api-next", args=[one.member.project.slug])).json()["item"]["key"]
+    shown = [sibling.item.key for sibling in siblings.of(one.member, item_of(one, first)) or []]
+    assert f"item-x-{one.member.project.slug}" in shown
+    make_known(one.member.project, "practised", cluster="one")
+    again = [sibling.item.key for sibling in siblings.of(one.member, item_of(one, first)) or []]
+    assert again == shown
+
+
+def item_of(one: World, key: str) -> Item:
+    return Item.objects.get(project=one.member.project, key=key)

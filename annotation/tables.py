@@ -43,7 +43,7 @@ def categories(project: Project) -> Iterator[dict[str, Any]]:
 
 def items(project: Project) -> Iterator[dict[str, Any]]:
     """Every live item with its current texts and what is held true of it."""
-    found = Item.objects.in_project(project).with_resolution().with_current_texts()
+    found = Item.objects.in_project(project).with_resolved_values().with_current_texts()
     for item in found.select_related("duplicate_of").iterator(chunk_size=CHUNK):
         yield _item(item)
 
@@ -78,6 +78,8 @@ def _item(item: Any) -> dict[str, Any]:
         "revision": revision.number,
         "digest": revision.digest,
         "resolution": item.resolution,
+        "values": item.resolution_values,
+        "reason": item.resolution_reason,
         "source": item.resolution_source,
         "rule": item.resolution_rule,
         **texts,
@@ -152,8 +154,8 @@ _LABELS = (
 )  # fmt: skip
 _ITEMS = (
     "key", "category", "ability", "source_ability", "origin", "purpose", "cluster",
-    "duplicate_of", "flags", "revision", "digest", "resolution", "source", "rule", *_texts(),
-    "other_texts", "fields",
+    "duplicate_of", "flags", "revision", "digest", "resolution", "values", "reason", "source",
+    "rule", *_texts(), "other_texts", "fields",
 )  # fmt: skip
 
 TABLES: dict[str, Table] = {

@@ -74,6 +74,14 @@ class ItemQuerySet(models.QuerySet["Item"]):
             resolution_rule=Subquery(settled.values("rule")[:1]),
         )
 
+    def with_resolved_values(self) -> ItemQuerySet:
+        """With `resolution_values` and `resolution_reason` besides, for an export."""
+        settled = self._resolutions().filter(item=OuterRef("pk"))
+        return self.with_resolution().annotate(
+            resolution_values=Subquery(settled.values("values")[:1]),
+            resolution_reason=Subquery(settled.values("reason")[:1]),
+        )
+
     def work_slots(self) -> models.QuerySet[Any, Any]:
         """Rows (id, key, places that all get and that are not closed) of items that get work."""
         slots = Q(slots__stage="work", slots__reason__in=["", "share"])

@@ -54,11 +54,12 @@ def test_items_say_their_current_texts_and_what_is_held_true() -> None:
     make_item(member.project, "b", duplicate_of=original, slots=0, fields={"weight": 3})
     offer = take(member)
     queue.correct(member, key=offer.key, item_key="a", revision=1, texts={"perturbed": "Seven."})
-    make_resolution(Item.objects.get(key="a"), "invalid")
+    make_resolution(Item.objects.get(key="a"), "invalid", values={"choice": "invalid"})
     first, second = rows("items", member.project)
     assert (first["revision"], first["perturbed"], first["resolution"]) == (2, "Seven.", "invalid")
     assert (second["duplicate_of"], second["resolution"], second["claim"]) == ("a", None, None)
     assert second["fields"] == {"weight": 3}
+    assert (first["values"], first["reason"], second["values"]) == ({"choice": "invalid"}, "", None)
 
 
 def test_labels_keep_their_whole_history_under_an_alias() -> None:

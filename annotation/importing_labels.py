@@ -74,6 +74,8 @@ def store(
             _take_all(good, imagined, report, as_members=as_members, store=False)
             continue
         with writing.transact():
+            # Two imports take turns, or both would make a member of the same new rater.
+            Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             background = backgrounds.look(project, good, now=now, locked=True)
             touched = _take_all(good, background, report, as_members=as_members, store=True)
             for key in sorted(touched, key=lambda key: background.items[key].pk):

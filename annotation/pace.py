@@ -1,7 +1,8 @@
 """How fast is the work done, by whom, and when will it be finished? For leads.
 
-Counted are labels of the work stage that are in force; days are those of UTC. Everything is
-counted by the database, in a fixed number of statements, and no text is read.
+People are credited with every label of the work stage that is in force; the forecast rests on those
+that fill a place, since extra ones bring no item nearer to its end. Days are those of UTC.
+Everything is counted by the database, in a fixed number of statements, and no text is read.
 """
 
 from collections import defaultdict
@@ -86,11 +87,11 @@ def measure(project: Project, *, by: Grouping, now: datetime) -> Pace:
     """How fast the project is, by person and by group, in eight statements."""
     labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
     today = now.date()
-    rows = tally(labels, alias=F("member__alias"), day=Day("created_at"))
-    done = _sums(rows, "day")
+    rows = tally(labels, alias=F("member__alias"), day=Day("created_at"), fills=F("counted"))
+    done = _sums([row for row in rows if row["fills"]], "day")
     window = _window((date.fromisoformat(day) for day in done), today)
     seconds = timing.by(labels, by.of("item__"))
-    groups = _groups(project, by, _lately(labels, by, window), seconds, window, today)
+    groups = _groups(project, by, _lately(labels.counted(), by, window), seconds, window, today)
     return Pace(
         today=today,
         window=window,
@@ -133,9 +134,9 @@ def _people(
     project: Project, labels: LabelQuerySet, rows: list[dict[str, Any]], window: tuple[date, ...]
 ) -> tuple[Person, ...]:
     """Everybody who has a label, and every active member who may give some."""
-    by_person: dict[str, dict[str, int]] = defaultdict(dict)
+    by_person: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
-        by_person[row["alias"]][row["day"]] = row["n"]
+        by_person[row["alias"]][row["day"]] += row["n"]
     seconds = timing.by(labels, F("member__alias"))
     members = Membership.objects.in_project(project).order_by("alias")
     shown = [one for one in members if one.alias in by_person or one.can("label")]

@@ -16,6 +16,7 @@ from annotation.deciding import Deciding
 from annotation.grouping import Grouping
 from annotation.ledger import Progress
 from annotation.models import Project
+from annotation.pace import Pace
 
 # What the board can be sorted by, and what of a row that is; None comes last both ways.
 ORDERS: dict[str, Callable[[Row], Any]] = {
@@ -161,7 +162,7 @@ def _charts(project: Project, shown: Progress) -> dict[str, Any]:
     # Altair takes a second to import; no command should wait for it.
     from charts import pace as drawn
 
-    measured, whole = shown.pace, shown.pace.whole
+    measured = shown.pace
     counts = [drawn.Count(one.day, one.title, one.n) for one in shown.chosen]
     order = [title for _, title in deciding.of(project).options]
     order += sorted({one.choice for one in counts} - set(order))
@@ -173,24 +174,27 @@ def _charts(project: Project, shown: Progress) -> dict[str, Any]:
         and one.seconds.median is not None
         and one.seconds.high is not None
     ]
+    return {
+        "choices_chart": drawn.choices(counts, order=order) if counts else None,
+        "way_chart": _way_chart(measured),
+        "times_chart": drawn.times(timed) if timed else None,
+    }
+
+
+def _way_chart(measured: Pace) -> dict[str, Any] | None:
+    from charts import pace as drawn
+
     steps, total = [], 0
     for day, n in measured.done:
         total += n
         steps.append(drawn.Way(day, total))
-    ahead = whole.forecast
-    return {
-        "choices_chart": drawn.choices(counts, order=order) if counts else None,
-        "way_chart": drawn.way(
-            steps,
-            places=total + ahead.left,
-            ends=ahead.ends if ahead.left else None,
-            earliest=ahead.earliest if ahead.left else None,
-            latest=ahead.latest if ahead.left else None,
-        )
-        if steps
-        else None,
-        "times_chart": drawn.times(timed) if timed else None,
-    }
+    ahead = measured.whole.forecast
+    if not steps:
+        return None
+    if not ahead.left:
+        return drawn.way(steps, places=total)
+    days = {"ends": ahead.ends, "earliest": ahead.earliest, "latest": ahead.latest}
+    return drawn.way(steps, places=total + ahead.left, **days)
 
 
 def _share_chart(rows: Sequence[Row], title: str, bar: float) -> dict[str, Any] | None:

@@ -27,8 +27,9 @@ def member() -> Membership:
 def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: Any) -> Label:
     """A counted label so many days ago, of an item of its own unless one is given."""
     item = values.pop("item", None) or make_item(member.project, slots=0)
-    number = item.slots.count() + 1
-    slot = make_slot(item, number=number, state="filled", member=member)
+    if "slot" not in values:
+        number = item.slots.count() + 1
+        values["slot"] = make_slot(item, number=number, state="filled", member=member)
     defaults = {
         "answers": {"choice": choice},
         "submission": f"{member.alias}-{item.key}",
@@ -40,7 +41,6 @@ def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: A
         project=member.project,
         item=item,
         revision=item.revision(),
-        slot=slot,
         member=member,
         choice=choice,
         **{**defaults, **values},
@@ -113,6 +113,16 @@ def test_only_labels_in_force_at_the_work_stage_count(member: Membership) -> Non
     give(member, stage="probe")
     give(member)
     assert measured(member.project).people[0].labels == 1
+
+
+def test_extra_labels_are_a_persons_work_and_bring_no_item_nearer_to_its_end(
+    member: Membership,
+) -> None:
+    give(member, ago=2), give(member, ago=2, slot=None, counted=False)
+    make_item(member.project)
+    found = measured(member.project)
+    assert (found.people[0].labels, found.whole.forecast.a_day, found.done[-1][1]) == (2, 0.5, 1)
+    assert found.groups[0].forecast.a_day == 0.5
 
 
 def test_places_and_forecast_by_category_in_the_order_of_the_taxonomy(member: Membership) -> None:

@@ -8,6 +8,7 @@ closed under somebody's hands; its labels stay, and releasing the item makes the
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -132,10 +133,22 @@ def gives_away(item: Item) -> bool:
     return bool(_TELLING.search(item.key))
 
 
-def answer_at(label: Label) -> Resolution | None:
-    """What was known of the texts that a label speaks of, when it was given."""
-    found = Resolution.objects.known().of_revision(label.revision_id).in_force_at(label.created_at)
-    return found.first()
+def answers_at(labels: Iterable[Label]) -> dict[int, Resolution]:
+    """What was known of the texts that each label speaks of, when it was given; by the label's id.
+
+    Labels of texts of which nothing was known then are left out.
+    """
+    labels = list(labels)
+    of_revision: dict[int, list[Resolution]] = defaultdict(list)
+    revisions = {label.revision_id for label in labels}
+    for resolution in Resolution.objects.known().of_revisions(revisions):
+        of_revision[resolution.revision_id].append(resolution)
+    found = {}
+    for label in labels:
+        for resolution in of_revision[label.revision_id]:  # the last one that fits stands
+            if _held_at(resolution, label.created_at):
+                found[label.pk] = resolution
+    return found
 
 
 def in_order_of(member: Membership, found: Iterable[Item]) -> list[Item]:
@@ -203,6 +216,11 @@ def _restored(item: Item, now: datetime) -> bool:
     before.pk, before.current, before.created_at, before.ended_at = None, True, now, None
     before.save(force_insert=True)
     return True
+
+
+def _held_at(resolution: Resolution, time: datetime) -> bool:
+    ended = resolution.ended_at
+    return resolution.created_at <= time and (ended is None or ended > time)
 
 
 def _digest(member: Membership, item: Item) -> str:

@@ -6,7 +6,7 @@ round that was not passed comes another of items not seen before; when there are
 member waits for a lead.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,16 +22,11 @@ from annotation.models import (
     Mark,
     Membership,
     PracticeRound,
-    Project,
+    Resolution,
     Revision,
     Slot,
     Stage,
 )
-
-COLUMNS = (
-    "annotator", "round", "size", "needed", "answered", "right", "passed", "feedback",
-    "started_at", "finished_at",
-)  # fmt: skip
 
 
 class Refused(ValueError):
@@ -94,7 +89,7 @@ def lesson(label: Label) -> Lesson | None:
     if label.stage != Stage.PRACTICE:
         return None
     before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
-    return _learnt(label, before.last())
+    return _learnt(label, before.last(), known.answers_at([label]))
 
 
 def can_undo(label: Label) -> bool:
@@ -112,7 +107,7 @@ def after(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
     running = _running(member)
     if running is None:
         return
-    lessons = _lessons(running)
+    lessons = _lessons(running, _labels(member))
     running.answered = min(len(lessons), running.size)
     running.right = sum(one.right for one in lessons[: running.size])
     if running.answered == running.size:
@@ -128,8 +123,9 @@ def after_withdrawal(label: Label, task: tasktypes.TaskType, now: datetime) -> N
 
 def rounds(member: Membership) -> list[Round]:
     """All rounds of the member, the last one first, with their lessons."""
-    found = member.practice_rounds.select_related("feedback_by").order_by("-number")
-    return [Round(row, tuple(_lessons(row))) for row in found]
+    found = list(member.practice_rounds.select_related("feedback_by").order_by("-number"))
+    labels = _labels(member) if found else []
+    return [Round(row, tuple(_lessons(row, labels))) for row in found]
 
 
 def round_of(member: Membership, number: int) -> PracticeRound | None:
@@ -140,24 +136,6 @@ def people(members: Iterable[Membership]) -> list[tuple[Membership, list[Round]]
     """Everybody who must practise or has, with their rounds; who cannot sign in need not."""
     found = [(member, rounds(member)) for member in members]
     return [(member, of) for member, of in found if of or (due(member) and member.account_id)]
-
-
-def rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every round, by member and number."""
-    found = PracticeRound.objects.filter(member__project=project).select_related("member")
-    for row in found.order_by("member__alias", "number"):
-        yield {
-            "annotator": row.member.alias,
-            "round": row.number,
-            "size": row.size,
-            "needed": row.needed,
-            "answered": row.answered,
-            "right": row.right,
-            "passed": row.passed,
-            "feedback": row.feedback,
-            "started_at": row.started_at,
-            "finished_at": row.finished_at,
-        }
 
 
 def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
@@ -247,19 +225,24 @@ def _labels(member: Membership) -> list[Label]:
     return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
 
 
-def _lessons(row: PracticeRound) -> list[Lesson]:
+def _lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
     """What was learnt in a round: of each item the first answer."""
     until = row.finished_at
+    within = [
+        label
+        for label in labels
+        if row.started_at <= label.created_at and (not until or label.created_at <= until)
+    ]
+    truth = known.answers_at(within)
     first: dict[int, Lesson] = {}
-    for label in _labels(row.member):
-        within = row.started_at <= label.created_at and (not until or label.created_at <= until)
-        if within and label.item_id not in first and (found := _learnt(label, row)):
+    for label in within:
+        if label.item_id not in first and (found := _learnt(label, row, truth)):
             first[label.item_id] = found
     return list(first.values())
 
 
-def _learnt(label: Label, row: PracticeRound | None) -> Lesson | None:
-    resolution = known.answer_at(label)
+def _learnt(label: Label, row: PracticeRound | None, truth: dict[int, Resolution]) -> Lesson | None:
+    resolution = truth.get(label.pk)
     if resolution is None:
         return None
     return Lesson(

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import baselines, practising, probing, tasktypes, taxonomy, trails
+from annotation import baselines, probing, tasktypes, taxonomy, trails
 from annotation.fields import Field
-from annotation.models import Item, Label, Project
+from annotation.models import Item, Label, PracticeRound, Project
 
 CHUNK = 500
 
@@ -58,6 +58,24 @@ def labels(project: Project) -> Iterator[dict[str, Any]]:
     for label in found.iterator(chunk_size=CHUNK):
         answers = {f"answers.{name}": _cell(label.answers.get(name)) for name in asked}
         yield {**_label(label), "surgicality": _surgicality(label, asked), **answers}
+
+
+def practice(project: Project) -> Iterator[dict[str, Any]]:
+    """Every round of practice, by member and number."""
+    found = PracticeRound.objects.filter(member__project=project).select_related("member")
+    for row in found.order_by("member__alias", "number"):
+        yield {
+            "annotator": row.member.alias,
+            "round": row.number,
+            "size": row.size,
+            "needed": row.needed,
+            "answered": row.answered,
+            "right": row.right,
+            "passed": row.passed,
+            "feedback": row.feedback,
+            "started_at": row.started_at,
+            "finished_at": row.finished_at,
+        }
 
 
 def _item(item: Any) -> dict[str, Any]:
@@ -158,6 +176,11 @@ _ITEMS = (
     "rule", *_texts(), "other_texts", "fields",
 )  # fmt: skip
 
+_PRACTICE = (
+    "annotator", "round", "size", "needed", "answered", "right", "passed", "feedback",
+    "started_at", "finished_at",
+)  # fmt: skip
+
 TABLES: dict[str, Table] = {
     "categories": Table(("ability", "category", "items"), categories),
     "items": Table(_ITEMS, items),
@@ -167,6 +190,6 @@ TABLES: dict[str, Table] = {
     "comments": Table(trails.COMMENTS, trails.comments),
     "marks": Table(trails.MARKS, trails.marks),
     "baseline": Table(baselines.COLUMNS, baselines.rows),
-    "practice": Table(practising.COLUMNS, practising.rows),
+    "practice": Table(_PRACTICE, practice),
     "probes": Table(probing.COLUMNS, probing.rows),
 }

@@ -179,17 +179,9 @@ class ResolutionQuerySet(models.QuerySet[Any]):
     def not_known(self) -> ResolutionQuerySet:
         return self.exclude(source="known")
 
-    def of_revision(self, revision_id: int) -> ResolutionQuerySet:
-        """Those that speak of this revision, the last one first."""
-        return self.filter(revision=revision_id).order_by("-created_at", "-pk")
-
     def of_revisions(self, revisions: Iterable[int]) -> ResolutionQuerySet:
         """Those that speak of these revisions, the last one last."""
         return self.filter(revision__in=revisions).order_by("created_at", "pk")
-
-    def in_force_at(self, time: datetime) -> ResolutionQuerySet:
-        later = Q(ended_at__isnull=True) | Q(ended_at__gt=time)
-        return self.filter(later, created_at__lte=time)
 
     def state(self) -> dict[str, int | None]:
         """Numbers that change whenever one is made or ends."""

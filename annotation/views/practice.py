@@ -33,7 +33,7 @@ def practice(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "rounds": _shown(member),
+        "rounds": _rows(member, practising.rounds(member), with_texts=True),
         "due": practising.due(member),
         "waits": practising.waits(member),
     }
@@ -96,35 +96,41 @@ def _done(data: dict[str, Any], member: Membership, lead: Membership) -> str:
     return f"{member.alias} can read what you say of round {row.number}."
 
 
-def _shown(member: Membership) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
-    return _rows(member, practising.rounds(member))
-
-
 def _rows(
-    member: Membership, rounds: list[practising.Round]
+    member: Membership, rounds: list[practising.Round], *, with_texts: bool = False
 ) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
-    """Each round with its lessons, answers in the words of the task."""
+    """Each round with its lessons, answers in the words of the task.
+
+    Annotators read the texts here; leads have a page of the item.
+    """
     task = tasktypes.of_project(member.project)
-    return [(one.row, [_lesson(task, lesson) for lesson in one.lessons]) for one in rounds]
+    return [
+        (one.row, [_lesson(task, lesson, with_texts) for lesson in one.lessons]) for one in rounds
+    ]
 
 
-def _lesson(task: tasktypes.TaskType, lesson: practising.Lesson) -> dict[str, Any]:
+def _lesson(
+    task: tasktypes.TaskType, lesson: practising.Lesson, with_texts: bool
+) -> dict[str, Any]:
     said = {name: lesson.answers.get(name) for name in lesson.known}
     return {
         "lesson": lesson,
         "said": answers.in_words(task, {n: v for n, v in said.items() if v is not None}),
         "known": answers.in_words(task, lesson.known),
-        "texts": _texts(task, lesson.revision.texts),
-        "difference": diffs.of(lesson.revision) if task.diff else None,
+        **(_texts(task, lesson) if with_texts else {}),
     }
 
 
-def _texts(task: tasktypes.TaskType, texts: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """The texts that the difference does not show, with their titles."""
+def _texts(task: tasktypes.TaskType, lesson: practising.Lesson) -> dict[str, Any]:
+    """What changed, and the texts that this does not show, with their titles."""
+    texts = lesson.revision.texts
     shown = [
         text for text in task.texts if texts.get(text.name) and text.name not in (task.diff or ())
     ]
-    return [(text.title, _each(texts[text.name])) for text in shown]
+    return {
+        "texts": [(text.title, _each(texts[text.name])) for text in shown],
+        "difference": diffs.of(lesson.revision) if task.diff else None,
+    }
 
 
 def _each(text: str | list[str]) -> list[str]:

@@ -236,3 +236,16 @@ def test_rounds_and_results_can_be_taken_out_as_tables(
     assert (row["annotator"], row["right"], row["passed"]) == ("anna", 2, True)
     [row] = TABLES["probes"].rows(lead.project)
     assert (row["checks"], row["right"], row["wrong"]) == (1, 0, ["item-1"])
+
+
+def test_the_page_of_a_round_asks_no_more_for_more_answers(
+    member: Membership, lead: Membership, django_assert_num_queries: Any
+) -> None:
+    say(member, take(member))
+    visitor, place = client(lead), reverse("practice-people", args=[lead.project.slug])
+    visitor.get(place)
+    with django_assert_num_queries(40, exact=False) as few:
+        visitor.get(place)
+    say(member, take(member))
+    with django_assert_num_queries(len(few), exact=False):
+        visitor.get(place)

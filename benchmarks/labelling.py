@@ -17,6 +17,7 @@ Ends with 1 if a label was doubled or lost; a limit that is missed is only said.
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -59,6 +60,7 @@ def main() -> None:
     if options.one:
         print(json.dumps(_measured(options)))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(_heading())
     results = []
     lacking = "postgresql" in options.databases and scratch.lacking_postgresql()
@@ -106,8 +108,14 @@ def _in_process(case: list[str], options: argparse.Namespace) -> Figures:
     command = [sys.executable, "-m", "benchmarks.labelling", "--one", "--databases", *case]
     for name in ("seconds", "people", "overlap"):
         command += [f"--{name}", str(getattr(options, name))]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            printed, _ = process.communicate()
+        finally:
+            process.terminate()  # which does nothing to one that has ended
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    figures: Figures = json.loads(printed.splitlines()[-1])
     return figures
 
 

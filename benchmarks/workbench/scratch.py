@@ -2,6 +2,8 @@
 
 import os
 import secrets
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +21,10 @@ KINDS = ("postgresql", "sqlite")
 def database(kind: str) -> Iterator[None]:
     """An empty database with its tables; the environment names it, also for servers started then.
 
-    PostgreSQL is looked for at TEST_POSTGRES_URL, as the tests do.
+    PostgreSQL is looked for at TEST_POSTGRES_URL, as the tests do. A process that is told to end
+    leaves nothing behind.
     """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with (
         tempfile.TemporaryDirectory(prefix="blindspot-bench-") as folder,
         _on_postgresql() if kind == "postgresql" else _on_sqlite(Path(folder)) as address,

@@ -46,9 +46,16 @@ def take(member: Membership, stage: str, now: datetime, draw: float) -> int | No
         practice = practising.slot(member, now)
         return practice.pk if practice else None
     every = member.project.probe_every
-    if every and draw < 1 / every and (probe := probing.slot(member, draw, now)):
+    wanted = every and draw < 1 / every and _has_work(member, now)
+    if wanted and (probe := probing.slot(member, draw, now)):
         return probe.pk
     return _pick(member, Stage.WORK, now) or _pick(member, Stage.BASELINE, now)
+
+
+def _has_work(member: Membership, now: datetime) -> bool:
+    """Whether there is work as well: an item that comes when all is done is known for a check."""
+    turn = picking.turn_of(member, Stage.WORK)
+    return picking.pick(member, Stage.WORK, turn, now) is not None
 
 
 def _pick(member: Membership, stage: str, now: datetime) -> int | None:

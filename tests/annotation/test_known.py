@@ -164,6 +164,7 @@ def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
     project.probe_every = 1
     project.save()
     item = make_known(project, purpose="probe")
+    make_item(project)
     annotator = make_member(project)
     offer = take(annotator)
     queue.correct(

@@ -161,6 +161,7 @@ def test_leads_see_what_came_of_checks(lead: Membership, member: Membership) -> 
     member.project.refresh_from_db()
     lead.project.refresh_from_db()
     assert "No check was answered yet" in page(lead, "probes")
+    make_item(lead.project)
     for number in range(2):
         make_known(lead.project, f"item-{number}", purpose="probe")
     for choice in ("valid", "not-sure"):
@@ -215,6 +216,7 @@ def test_the_api_explains_an_answer_of_practice_and_no_other(member: Membership)
 def test_the_api_says_of_checks_what_the_page_says(lead: Membership, member: Membership) -> None:
     Project.objects.update(practice_items=0, probe_every=1)
     member.project.refresh_from_db()
+    make_item(lead.project)
     make_known(lead.project, "item-1", purpose="probe")
     say(member, take(member), "invalid")
     [result] = from_api(lead, "probes")
@@ -229,6 +231,7 @@ def test_rounds_and_results_can_be_taken_out_as_tables(
     for _ in range(2):
         say(member, take(member))
     Project.objects.update(probe_every=1)
+    make_item(lead.project)
     make_known(lead.project, "item-1", purpose="probe")
     working = Membership.objects.select_related("project__task_type").get(pk=member.pk)
     say(working, take(working), "invalid")

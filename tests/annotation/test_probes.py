@@ -60,8 +60,9 @@ def test_the_item_of_a_probe_was_never_had_at_another_stage(
 ) -> None:
     item = say(member, take(member, draw=1.0)).item
     known.set_answer(member.project, item, "probe", {"choice": "valid"}, "", lead)
+    other = make_member(member.project)
+    assert take(other, draw=0.0).item == item
     assert item.key not in every_offer(member, iter([0.0] * 20))
-    assert take(make_member(member.project), draw=0.0).item == item
 
 
 def test_who_skips_a_probe_does_not_get_it_again(member: Membership) -> None:
@@ -69,6 +70,19 @@ def test_who_skips_a_probe_does_not_get_it_again(member: Membership) -> None:
     offer = take(member, draw=0.0)
     queue.skip(member, key=offer.key, item_key=offer.item.key, revision=1)
     assert "probe" not in every_offer(member, iter([0.0] * 20))
+
+
+def test_no_probe_comes_once_the_work_is_done(member: Membership) -> None:
+    for _ in range(6):
+        say(member, take(member, draw=1.0))
+    make_known(member.project, "probe", purpose="probe")
+    assert isinstance(queue.next_offer(member, draw=0.0), queue.Waiting)
+
+
+def test_the_work_that_a_probe_came_instead_of_comes_after_it(member: Membership) -> None:
+    make_known(member.project, "probe", purpose="probe")
+    keys = every_offer(member, iter([0.0] + [1.0] * 20))
+    assert keys == ["probe", *(f"item-{number}" for number in range(1, 7))]
 
 
 @pytest.mark.parametrize("role", ["lead", "adjudicator"])

@@ -15,7 +15,7 @@ from annotation.models import Event, Item, Membership, Project, Reason, Slot, St
 from annotation.querysets import ItemQuerySet
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
-BATCH = 50
+BATCH = 20
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 
 
@@ -75,6 +75,7 @@ def apply_overlap(project: Project, *, now: datetime) -> int:
     while batch := list(islice(todo, BATCH)):
         with writing.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
+                item.project = project
                 changed += _resize(project, item, now)
     return changed
 
@@ -123,10 +124,10 @@ def reserve(
     while members and (batch := list(islice(stream, BATCH))):
         with writing.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("position"):
+                item.project = lead.project
                 named = [next(turns)] if share_out else members
-                kept = sum(_reserve(item, member) for member in named)
+                kept = sum(_reserve(item, member, now) for member in named)
                 reserved, refused = reserved + kept, refused + len(named) - kept
-                resolving.settle(item, now=now)
     _record("reserve", lead, reserved=reserved, people=[member.alias for member in members])
     return Assigned(reserved, refused)
 
@@ -181,42 +182,59 @@ def _differing(project: Project) -> Iterator[int]:
 
 
 def _resize(project: Project, item: Item, now: datetime) -> bool:
-    if resolving.is_excluded(item):
-        return False
+    """Open or close places of the item, which is locked, until there are as many as wanted."""
     slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
     used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
+    if _is_labelled(slots) and resolving.is_excluded(item):
+        return False
     number = wanted(project, item.key)
-    closed = [slot for slot in slots if slot.state == Slot.State.CLOSED]
-    spare = [slot for slot in used if slot.state == Slot.State.OPEN and not slot.reserved_for_id]
-    changed = False
-    if missing := max(0, number - len(used)):
-        for slot in closed[:missing]:
-            slot.open()
-        reason = Reason.SHARE if number > project.overlap else ""
-        places.add(item, Stage.WORK, missing - len(closed[:missing]), reason=reason)
-        changed = True
-    if surplus := spare[::-1][: max(0, len(used) - number)]:
-        for slot in surplus:
-            slot.close()
-        changed = True
-    if changed:
+    changed = _open(project, item, slots, number - len(used)) or _close(used, len(used) - number)
+    if changed and _is_labelled(slots):
         resolving.settle(item, now=now)
     return changed
 
 
-def _reserve(item: Item, member: Membership) -> bool:
-    slots = Slot.objects.at_work().of_item(item).locked()
-    if slots.filter(member=member).exists() or _labelled(item, member):
+def _is_labelled(slots: Iterable[Slot]) -> bool:
+    # An item that nobody has labelled has nothing to settle, and most have not.
+    return any(slot.state == Slot.State.FILLED for slot in slots)
+
+
+def _open(project: Project, item: Item, slots: Iterable[Slot], missing: int) -> bool:
+    if missing <= 0:
         return False
-    if resolving.is_excluded(item):
+    closed = [slot for slot in slots if slot.state == Slot.State.CLOSED][:missing]
+    for slot in closed:
+        slot.open()
+    if missing > len(closed):
+        reason = Reason.SHARE if wanted(project, item.key) > project.overlap else ""
+        places.add(item, Stage.WORK, missing - len(closed), reason=reason)
+    return True
+
+
+def _close(used: Sequence[Slot], surplus: int) -> bool:
+    spare = [s for s in used if s.state == Slot.State.OPEN and s.reserved_for_id is None]
+    closing = spare[::-1][: max(0, surplus)]
+    for slot in closing:
+        slot.close()
+    return bool(closing)
+
+
+def _reserve(item: Item, member: Membership, now: datetime) -> bool:
+    slots = list(Slot.objects.at_work().of_item(item).locked().in_order())
+    if any(slot.member_id == member.pk for slot in slots) or _labelled(item, member):
         return False
-    if slots.filter(reserved_for=member, state=Slot.State.OPEN).exists():
+    if _is_labelled(slots) and resolving.is_excluded(item):
+        return False
+    waiting = [slot for slot in slots if slot.state == Slot.State.OPEN]
+    if any(slot.reserved_for_id == member.pk for slot in waiting):
         return True
-    free = slots.filter(state=Slot.State.OPEN, reserved_for=None).in_order().first()
+    free = [slot for slot in waiting if slot.reserved_for_id is None]
     if free:
-        free.reserve(member.pk)
-    else:
-        places.add(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
+        free[0].reserve(member.pk)
+        return True
+    places.add(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
+    if _is_labelled(slots):
+        resolving.settle(item, now=now)
     return True
 
 

@@ -51,15 +51,13 @@ def page(request: HtmxRequest, member: Membership, shown: Shown) -> HttpResponse
     return render(request, template, context, status=shown.status)
 
 
-def panel(request: HtmxRequest, member: Membership, offer: Offer) -> HttpResponse:
-    """The panel alone, of an item that is held ahead."""
-    context = {**_frame(request, member), **_panel(request, member, Shown(offer))}
-    return render(request, "annotation/vet.html#panel", context)
-
-
-def desk(request: HtmxRequest, member: Membership, said: str) -> HttpResponse:
-    """The desk alone, for a page that has the next item already."""
-    return render(request, "annotation/vet.html#desk", _desk(request, member, Shown(said=said)))
+def ahead(request: HtmxRequest, member: Membership, offer: Offer | Waiting) -> HttpResponse:
+    """The panel of an item that is held ahead, if there is one, and the desk as it stands."""
+    context = _desk(request, member, Shown())
+    if not isinstance(offer, Offer):
+        return render(request, "annotation/vet.html#desk", context)
+    context |= _panel(request, member, Shown(offer))
+    return render(request, "annotation/vet.html#both", context)
 
 
 def _frame(request: HttpRequest, member: Membership) -> dict[str, Any]:

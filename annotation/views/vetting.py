@@ -58,12 +58,12 @@ def vet(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def ahead(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The panel of the item after the current one; nothing where none can be shown ahead."""
+    """The item after the current one, if one can be shown ahead, and how far the person has come.
+
+    A page asks for this once it shows an item: what takes time is done while the person reads.
+    """
     member = access.member_for(request, slug, right="label")
-    offer = queue.next_offer(member, ahead=True)
-    if not isinstance(offer, Offer):
-        return HttpResponse(status=204)
-    return painting.panel(request, member, offer)
+    return painting.ahead(request, member, queue.next_offer(member, ahead=True))
 
 
 @submission
@@ -195,9 +195,9 @@ def _is_of(offer: object, form: ShownForm) -> bool:
 def _go_on(
     request: HtmxRequest, member: Membership, said: str, offer: Offer | None = None
 ) -> HttpResponse:
-    """What comes next; only the desk for a page that has the next item already."""
+    """What comes next; for a page that has the next item already only what was done."""
     if request.htmx and request.headers.get("Vet-Next") == "here":
-        return painting.desk(request, member, said)
+        return HttpResponse(said, content_type="text/plain; charset=utf-8")
     if request.htmx:
         return painting.page(request, member, Shown(offer or queue.next_offer(member), said=said))
     messages.success(request, said)

@@ -4,26 +4,35 @@ import { address, ask, panel, parse } from "./page.js";
 
 let next = null;
 let asking = null;
+let arrival = Promise.resolve();
 
 export const isHere = () => next !== null;
+// Here, or on its way.
+export const isExpected = () => isHere() || asking !== null;
+export const arrived = () => arrival;
 
 export function drop() {
   asking?.abort();
   asking = next = null;
 }
 
-// Asks for the next item. `reached` is called once the server has answered at all.
-export async function bring(reached) {
+// Asks for the next item, and for the desk as it stands. `reached` gets what the server sent.
+export function bring(reached) {
   drop();
   const { item, phase, reopened } = panel().dataset;
   if (!item || phase === "practice" || reopened !== undefined) return;
-  const mine = (asking = new AbortController());
+  asking = new AbortController();
+  arrival = receive(asking, reached);
+}
+
+async function receive(mine, reached) {
   const answer = await ask(address("next/"), { signal: mine.signal });
   if (asking !== mine) return;
   asking = null;
   if (answer.kind !== "stored") return;
-  reached();
-  const found = answer.status === 200 ? parse(answer.body).querySelector("#panel") : null;
+  const sent = parse(answer.body);
+  reached(sent);
+  const found = sent.querySelector("#panel");
   // Until a label that waits for the connection is sent, the server does not know of the step.
   if (!found || found.dataset.item === panel().dataset.item) return;
   keys.print(found);

@@ -44,7 +44,7 @@ export function entry(form, button, seconds) {
   return { key: form.elements.key.value, item, title, fields: [...fields, ["seconds", seconds]] };
 }
 
-// Sends one label; `isNextHere` asks for the desk alone.
+// Sends one label; `isNextHere`: the answer is a sentence, not the next item.
 export async function send(one, isNextHere) {
   put(one);
   flying.add(one.key);
@@ -67,14 +67,14 @@ export function flush() {
 
 async function sendAll() {
   clearTimeout(timer);
-  let last = null;
+  let sent = 0;
   for (const one of waiting()) {
     const answer = await send(one, true);
-    if (answer.kind === "stored") last = answer;
+    if (answer.kind === "stored") sent += 1;
     else if (answer.kind === "refused") refuse(one, answer);
     else if (answer.kind !== "server") break;
   }
-  if (last) handle.sent(last.body, waiting().length);
+  if (sent) handle.sent(waiting().length);
 }
 
 // Tries again in a moment, if there is anything to send.
@@ -144,7 +144,7 @@ function show() {
   document.getElementById("outbox").replaceChildren(...ofWaiting(), ...refused.map(ofRefused));
 }
 
-// `handlers`: sent(markup, left) after labels were sent late, open(item, then) to show an item.
+// `handlers`: sent(left) after labels were sent late, open(item, then) to show an item.
 export function begin(handlers) {
   handle = handlers;
   window.addEventListener("online", flush);

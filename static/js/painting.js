@@ -20,7 +20,13 @@ export const hasItem = () => "item" in panel().dataset;
 export const labelForm = () => panel().querySelector("[data-label]");
 export const focusTarget = () => panel().querySelector("[data-focus]");
 export const seconds = () => ((performance.now() - shownAt) / 1000).toFixed(1);
-export const bringNext = () => ahead.bring(holding.reached);
+
+// The next item, in the background; the desk as it stands comes with it.
+export const bringNext = () =>
+  ahead.bring((sent) => {
+    holding.reached();
+    placeDesk(sent, document.querySelector("[data-last]").textContent);
+  });
 
 // The item on the screen takes what the person does from now on.
 export function begin() {
@@ -72,27 +78,34 @@ export function paint(section, said = section.dataset.said) {
   bringNext();
 }
 
-export function placeDesk(markup) {
-  const desk = parse(markup).querySelector("#desk");
+// `said` where what was said last is still to be read.
+function placeDesk(sent, said) {
+  const desk = sent.querySelector("#desk");
   if (!desk) return;
   keys.print(desk);
   desk.querySelector("[data-keys]").hidden = false;
-  document.getElementById("desk").replaceWith(desk);
+  if (said !== undefined) desk.querySelector("[data-last]").textContent = said;
+  const old = document.getElementById("desk");
+  const at = [...old.querySelectorAll("a, button")].indexOf(document.activeElement);
+  old.replaceWith(desk);
+  // Who was on their way through it with the keyboard stays where they were.
+  if (at >= 0) [...desk.querySelectorAll("a, button")][at]?.focus({ preventScroll: true });
 }
 
 // A panel with its desk, as the server sends them together.
-export function place(markup) {
-  const section = parse(markup).querySelector("#panel");
+export function place(markup, said) {
+  const sent = parse(markup);
+  const section = sent.querySelector("#panel");
   ahead.drop();
-  placeDesk(markup);
+  placeDesk(sent);
   keys.print(section);
-  paint(section);
+  paint(section, said);
   holding.reached();
 }
 
-export async function load() {
+export async function load(said) {
   const answer = await ask(address(""));
-  if (answer.kind === "stored") place(answer.body);
+  if (answer.kind === "stored") place(answer.body, said);
   return answer.kind === "stored";
 }
 

@@ -6,7 +6,7 @@ import * as fields from "./fields.js";
 import * as holding from "./holding.js";
 import * as outbox from "./outbox.js";
 import { address, fieldsOf, panel, pause, post, say, tell } from "./page.js";
-import { bringNext, focusTarget, hasItem, labelForm, load, paint, place, placeDesk, seconds } from "./painting.js";
+import { bringNext, focusTarget, hasItem, labelForm, load, paint, place, seconds } from "./painting.js";
 import * as ready from "./ready.js";
 import * as trouble from "./trouble.js";
 
@@ -36,12 +36,8 @@ async function label(form, button) {
   drafts.stop();
   choose(form, button);
   const entry = outbox.entry(form, button, seconds());
-  const isNextHere = ahead.isHere();
-  const sent = outbox.send(entry, isNextHere).then((answer) => {
-    if (isNextHere && answer.kind === "stored") placeDesk(answer.body);
-    return answer;
-  });
-  const [answer] = await Promise.all([sent, pause(SHOWN)]);
+  const isNextHere = ahead.isExpected();
+  const [answer] = await Promise.all([outbox.send(entry, isNextHere), pause(SHOWN)]);
   if (answer.kind === "stored" || answer.kind === "refused") {
     if (answer.kind === "stored") drafts.forget(entry.item);
     arrive(answer, isNextHere && answer.kind === "stored");
@@ -55,10 +51,19 @@ async function label(form, button) {
   }
 }
 
-function arrive(answer, isNextHere) {
+// The next item came with the answer, or was asked for before and is here, or will be in a moment.
+async function arrive(answer, isNextHere) {
   trouble.clear();
   if (!isNextHere) return place(answer.body);
-  paint(ahead.take(), document.querySelector("[data-last]").textContent);
+  await ahead.arrived();
+  if (ahead.isHere()) paint(ahead.take(), answer.body);
+  else await fetchNext(answer.body);
+  document.querySelector("[data-last]").textContent = answer.body;
+}
+
+async function fetchNext(said) {
+  if (await load(said)) return;
+  trouble.show("connection", `${said} The next item comes with the connection.`, () => fetchNext(said));
 }
 
 // The label waits for the connection; the next item is here already, or comes with it.
@@ -73,10 +78,9 @@ function goOnWithout(entry) {
 }
 
 // Labels that had waited are stored: what they did to the desk, and the item that comes with it.
-export function sentLate(markup, left) {
-  placeDesk(markup);
+export function sentLate(left) {
   tell(left ? `${left} more to send.` : "All your labels are stored now.");
-  if (stuck !== null && stuck === panel().dataset.item && !left) load();
+  if (!left && (!hasItem() || stuck === panel().dataset.item)) load();
   else bringNext();
 }
 
@@ -98,7 +102,7 @@ async function exchange(form, button) {
   if (kind === "label" && !(await holding.mayGo(tell))) return;
   const { item } = panel().dataset;
   const isChoice = kind === "label" || kind === "skip";
-  const isNextHere = kind === "skip" && ahead.isHere();
+  const isNextHere = kind === "skip" && ahead.isExpected();
   ready.hold();
   putAside(kind);
   if (isChoice) choose(form, button);
@@ -112,7 +116,6 @@ async function exchange(form, button) {
     return fail(form, button, answer.kind);
   }
   if (isStored) settleDraft(kind, item);
-  if (isStored && isNextHere) placeDesk(answer.body);
   return arrive(answer, isStored && isNextHere);
 }
 

@@ -176,7 +176,9 @@ def test_undo_brings_the_comment_back_as_a_draft(member: Membership) -> None:
     assert Draft.objects.get().data["comment"] == "One leg too few."
 
 
-def test_a_page_with_the_next_item_gets_the_desk_alone(member: Membership) -> None:
+def test_a_page_with_the_next_item_is_told_what_was_stored_and_asks_for_the_rest(
+    member: Membership,
+) -> None:
     make_item(member.project, "spider-1")
     make_item(member.project, "spider-2")
     client, offer = browser_of(member), take(member)
@@ -184,9 +186,10 @@ def test_a_page_with_the_next_item_gets_the_desk_alone(member: Membership) -> No
     assert 'data-item="spider-2"' in ahead
     data = shown(offer) | {"choice": "valid"}
     answer = client.post(url("vet-label", member), data, headers=HTMX | {"Vet-Next": "here"})
-    assert 'id="desk"' in body(answer)
-    assert 'id="panel"' not in body(answer)
-    assert client.get(url("vet-next", member)).status_code == 204
+    assert body(answer) == "spider-1 is labelled: Valid."
+    later = body(client.get(url("vet-next", member)))
+    assert "<b>1</b> by you" in later
+    assert 'id="panel"' not in later
 
 
 def test_holding_on_says_what_is_still_the_persons(member: Membership) -> None:

@@ -79,6 +79,7 @@ def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Members
     choose(page, UNCLEAR, "item-08")
     for number in range(8, 21):
         choose(page, "3", f"item-{number + 1:02}")
+    expect(page.locator(".last-ten button").first).to_contain_text("item-20")
     page.focus(".last-ten button:nth-of-type(3)")  # one of the last ten, changed
     page.keyboard.press("Enter")
     wait_for(page, "item-18")
@@ -90,7 +91,7 @@ def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Members
     assert Label.objects.get(item__key="item-07", current=True).answers["reason"]
     assert Revision.objects.filter(number=2).count() == 1
     assert Label.objects.filter(withdrawn_at__isnull=False).count() == 2
-    assert "20 by you" in page.inner_text(".vet-progress")
+    expect(page.locator(".vet-progress")).to_contain_text("20 by you")
 
 
 def test_keys_pressed_twenty_times_a_second_label_the_painted_item_alone(
@@ -121,14 +122,18 @@ def press_fast(page: Page) -> None:
 
 def test_the_next_item_is_here_before_it_is_needed(open_page: OpenPage, member: Membership) -> None:
     page = label_screen(open_page, member)
+    with page.expect_response("**/vet/next/"):
+        page.reload()
+    wait_for(page, "item-01")
     assert set(held_by(member)) == {"item-01", "item-02"}
     with page.expect_response("**/vet/label/") as answered:
         page.keyboard.press("1")
-    assert 'id="panel"' not in answered.value.text()  # only the desk: the item is here already
+    assert answered.value.text() == "item-01 is labelled: Valid."  # the next item is here already
     wait_for(page, "item-02")
     expect(page.locator("#announcer")).to_have_text(
         "item-01 is labelled: Valid. Now item-02, Number errors."
     )
+    page.wait_for_load_state("networkidle")
     assert set(held_by(member)) == {"item-02", "item-03"}
 
 

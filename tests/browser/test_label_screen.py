@@ -52,7 +52,7 @@ def test_ten_items_are_labelled_by_the_keyboard_alone(
         wait_for(page, f"item-{number + 1:02}")
     choices = ["valid", "invalid", "score-invariant", "not-relevant", "not-sure"] * 2
     assert list(Label.objects.order_by("pk").values_list("choice", flat=True)) == choices
-    assert "10 by you" in page.inner_text(".vet-progress")
+    expect(page.locator(".vet-progress")).to_contain_text("10 by you")
 
 
 def test_what_was_labelled_and_what_comes_next_is_said_and_focus_follows(

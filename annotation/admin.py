@@ -11,6 +11,7 @@ from django.utils import timezone
 from annotation.models import (
     Account,
     ApiToken,
+    Comment,
     Cursor,
     Diff,
     Event,
@@ -18,7 +19,9 @@ from annotation.models import (
     Item,
     Job,
     Label,
+    Mark,
     Membership,
+    PracticeRound,
     Project,
     Resolution,
     Revision,
@@ -61,6 +64,10 @@ class ProjectAdmin(admin.ModelAdmin):
     search_fields = ("slug", "name")
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
+    # The rest is set on the project's own page, which does what a change asks for.
+    fields = (
+        "slug", "name", "description", "task_type", "overlap", "hold_minutes", "archived_at",
+    )  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
         # Items and labels pin what was asked; how a change reaches them is not the admin's work.
@@ -80,7 +87,8 @@ class MembershipAdmin(admin.ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
         # Slots, labels and events of a member are in the project that the member is in.
-        return ("project", "created_at") if obj else ("created_at",)
+        own = ("labelled", "practised_at", "guidelines_seen", "mentions_seen_at", "created_at")
+        return ("project", *own) if obj else own
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -113,6 +121,30 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def revoke(self, request: HttpRequest, tokens: Any) -> None:
         for token in tokens.filter(revoked_at=None):
             token.revoke(timezone.now())
+
+
+@admin.register(Comment)
+class CommentAdmin(ReadOnlyAdmin):
+    list_display = ("item", "member", "created_at", "withdrawn_at")
+    list_select_related = ("item", "member")
+    search_fields = ("item__key", "member__alias")
+    raw_id_fields = ("item", "member", "mentions")
+
+
+@admin.register(Mark)
+class MarkAdmin(ReadOnlyAdmin):
+    list_display = ("item", "member", "kind", "created_at", "ended_at")
+    list_filter = ("kind",)
+    list_select_related = ("item", "member")
+    search_fields = ("item__key", "member__alias")
+    raw_id_fields = ("item", "member")
+
+
+@admin.register(PracticeRound)
+class PracticeRoundAdmin(ReadOnlyAdmin):
+    list_display = ("member", "number", "right", "answered", "size", "finished_at")
+    list_select_related = ("member",)
+    search_fields = ("member__alias",)
 
 
 @admin.register(TaskTypeVersion)

@@ -314,6 +314,10 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='practice_rounds', to='annotation.membership'),
         ),
         migrations.AddIndex(
+            model_name='item',
+            index=models.Index(fields=['project', 'purpose'], name='item_purpose'),
+        ),
+        migrations.AddIndex(
             model_name='comment',
             index=models.Index(fields=['item', 'created_at'], name='comment_of_item'),
         ),

@@ -45,7 +45,10 @@ class Item(models.Model):
             models.UniqueConstraint(fields=["project", "key"], name="item_key"),
             models.UniqueConstraint(fields=["project", "position"], name="item_position"),
         ]
-        indexes = [models.Index(fields=["project", "category", "position"], name="item_category")]
+        indexes = [
+            models.Index(fields=["project", "category", "position"], name="item_category"),
+            models.Index(fields=["project", "purpose"], name="item_purpose"),
+        ]
 
     def __str__(self) -> str:
         return self.key

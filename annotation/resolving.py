@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from annotation import places, standing, tasktypes
+from annotation import places, prepared, standing, tasktypes
 from annotation.models import Item, Label, Reason, Resolution, Revision, Stage
 from annotation.rules import RULES
 from annotation.standing import Held, Standing
@@ -70,7 +70,7 @@ def resolve(
 def _resolve(
     item: Item, revision: Revision, values: dict[str, Any], *, now: datetime, **said: Any
 ) -> Resolution:
-    return Resolution.objects.create(
+    made = Resolution(
         item=item,
         revision=revision,
         value=tasktypes.of_project(item.project).choice_of(values),
@@ -78,6 +78,7 @@ def _resolve(
         created_at=now,
         **said,
     )
+    return prepared.insert(made)
 
 
 def _says(current: Held, values: dict[str, Any], revision: Revision) -> bool:

@@ -3,6 +3,8 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from annotation.prepared import insert
+
 
 class Job(models.Model):
     """A long import, export or generation, with its progress."""
@@ -52,6 +54,7 @@ class Event(models.Model):
     def record(
         cls, kind: str, subject: str, *, project_id: int, member_id: int | None, **data: Any
     ) -> None:
-        cls.objects.create(
+        event = cls(
             kind=kind, subject=subject, project_id=project_id, member_id=member_id, data=data
         )
+        insert(event)

@@ -236,3 +236,12 @@ def test_signing_in_again_after_a_submission_leads_to_the_item_and_stores_nothin
     assert page.redirect_chain[-1] == (url("vet", member), 302)
     assert Label.objects.get().withdrawn_at
     assert client.put(url(name, member)).status_code == 405
+
+
+def test_the_category_is_not_named_where_the_task_has_none() -> None:
+    member = make_member(make_project(task_type="rating"))
+    texts = {"prompt": "Why?", "gold": ["So."], "response": "Since."}
+    make_item(member.project, "spider-1", texts=texts)
+    page = body(browser_of(member).get(url("vet", member)))
+    assert 'data-next="Now spider-1."' in page
+    assert "Number errors" not in page

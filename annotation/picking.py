@@ -46,12 +46,14 @@ class Held:
 @dataclass(frozen=True)
 class Before:
     """Ids of the label that the same page sent, of the member's label in force, and of the
-    guidelines as they are; and whether the member saw what others said of the item."""
+    guidelines as they are; whether the member saw what others said of the item, and whether
+    they have a draft of it."""
 
     sent: int | None
     label: int | None
     guidelines: int | None
     informed: bool
+    drafted: bool
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def before(member: Membership, item: Item, stage: str, submission: str) -> Befor
     """What was said before of the item, which is locked."""
     words = {"member": member.pk, "item": item.pk, "stage": stage}
     words |= {"submission": submission, "project": item.project_id}
-    [(sent, label, guidelines, informed)] = rows(
+    [(sent, label, guidelines, informed, drafted)] = rows(
         """
         SELECT
           (SELECT id FROM annotation_label WHERE submission = %(submission)s),
@@ -174,11 +176,13 @@ def before(member: Membership, item: Item, stage: str, submission: str) -> Befor
           (SELECT id FROM annotation_guidelinesversion WHERE project_id = %(project)s
              ORDER BY number DESC LIMIT 1),
           EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s
-             AND item_id = %(item)s AND kind = 'seen' AND ended_at IS NULL)
+             AND item_id = %(item)s AND kind = 'seen' AND ended_at IS NULL),
+          EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s
+             AND item_id = %(item)s)
         """,
         words,
     )
-    return Before(sent, label, guidelines, bool(informed))
+    return Before(sent, label, guidelines, bool(informed), bool(drafted))
 
 
 def count_label(member: Membership, change: int) -> None:

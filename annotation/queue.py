@@ -26,7 +26,18 @@ from annotation import (
     tickets,
     writing,
 )
-from annotation.models import LIKE_WORK, Event, Item, Label, Mark, Membership, Revision, Slot, Stage
+from annotation.models import (
+    LIKE_WORK,
+    Draft,
+    Event,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    Revision,
+    Slot,
+    Stage,
+)
 from annotation.offers import Offer, Progress, Refused, Stale, Waiting, progress, recent
 
 __all__ = [
@@ -133,6 +144,8 @@ def label(
         made = prepared.insert(said)
         if stage in LIKE_WORK and before.label is None:
             picking.count_label(member, 1)
+        if before.drafted and stage != Stage.BLIND:
+            Draft.objects.of(member.pk).filter(item=slot.item).delete()
         following.after(made, task, now)
         _record("label", member, slot.item, choice=made.choice, revision=revision)
     return made

@@ -318,6 +318,10 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['project', 'purpose'], name='item_purpose'),
         ),
         migrations.AddIndex(
+            model_name='item',
+            index=models.Index(fields=['project', 'cluster'], name='item_cluster'),
+        ),
+        migrations.AddIndex(
             model_name='comment',
             index=models.Index(fields=['item', 'created_at'], name='comment_of_item'),
         ),

@@ -48,6 +48,7 @@ class Item(models.Model):
         indexes = [
             models.Index(fields=["project", "category", "position"], name="item_category"),
             models.Index(fields=["project", "purpose"], name="item_purpose"),
+            models.Index(fields=["project", "cluster"], name="item_cluster"),
         ]
 
     def __str__(self) -> str:

@@ -119,9 +119,7 @@ def test_a_label_is_confirmed_by_one_key_and_another_contested(
     assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "closed"
 
 
-def test_a_comment_is_sent_without_leaving_the_item(
-    open_page: OpenPage, judge: Membership
-) -> None:
+def test_a_comment_is_sent_without_leaving_the_item(open_page: OpenPage, judge: Membership) -> None:
     item = make_item(judge.project, "1")
     path = reverse("item", args=[judge.project.slug, item.key])
     page = open_page(judge.account, path)
@@ -156,9 +154,7 @@ def test_pages_of_cases_and_verification(
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
-def test_the_verify_page(
-    open_page: OpenPage, judge: Membership, width: int, scheme: str
-) -> None:
+def test_the_verify_page(open_page: OpenPage, judge: Membership, width: int, scheme: str) -> None:
     judge.project.verify = True
     judge.project.save()
     make_item(judge.project, slots=1, texts={"claim": "Six for eight."})
@@ -178,6 +174,4 @@ def test_pages_for_leads(open_page: OpenPage, name: str, width: int, scheme: str
     lead = make_member(make_project(), "lead")
     make_resolution(make_item(lead.project, slots=0))
     make_item(lead.project)
-    checked(
-        open_page(lead.account, reverse(name, args=[lead.project.slug]), **look(width, scheme))
-    )
+    checked(open_page(lead.account, reverse(name, args=[lead.project.slug]), **look(width, scheme)))

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -182,7 +182,7 @@ def test_a_bar_that_no_rate_can_lie_on_both_sides_of_is_refused(bar):
 
 
 @given(clusters, st.floats(0.05, 0.95))
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_the_number_keeps_the_side_and_one_more_does_not(found, bar):
     sums = sums_of(found)
     number = withstands(sums, bar)

@@ -20,8 +20,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from annotation import access, agreeing, agreement, queue
+from annotation import access, queue
 from annotation.filters import ItemFilter, LabelFilter
+from annotation.leads import agreeing, agreement
 from annotation.models import Account, Item, Label, Project
 from annotation.serializers import (
     AgreementSerializer,

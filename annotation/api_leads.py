@@ -9,9 +9,10 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, board, deciding, grouping, ledger
+from annotation import access, deciding, ledger
 from annotation.api import PROBLEMS
-from annotation.grouping import Grouping
+from annotation.leads import board, grouping
+from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from annotation.serializers import ProblemSerializer
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation import board, choosing, grouping, keeping, pace
-from annotation.board import BAR, Row
-from annotation.choosing import Chosen, Dropped
-from annotation.grouping import Grouping
-from annotation.keeping import Kept
+from annotation.leads import board, choosing, grouping, keeping, pace
+from annotation.leads.board import BAR, Row
+from annotation.leads.choosing import Chosen, Dropped
+from annotation.leads.grouping import Grouping
+from annotation.leads.keeping import Kept
+from annotation.leads.pace import Group, Pace, Person
 from annotation.models import Project
-from annotation.pace import Group, Pace, Person
 from stats.estimates import Estimate
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from annotation import agreement, ledger
+from annotation import ledger
 from annotation import tables as annotation_tables
-from annotation.grouping import Grouping
+from annotation.leads import agreement
+from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from annotation.tables import Table
 from judging import reports

@@ -6,9 +6,9 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation import drawing, marks
 from annotation.diffing import Difference
-from annotation.drawing import Drawing
+from annotation.reading import drawing, marks
+from annotation.reading.drawing import Drawing
 
 register = template.Library()
 

@@ -7,9 +7,9 @@ from django.template import Context
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation import reading, rendering
 from annotation.diffing import Difference
-from annotation.reading import Comparison, Habits, Pane, Reading
+from annotation.reading import rendering, showing
+from annotation.reading.showing import Comparison, Habits, Pane, Reading
 from annotation.tasktypes import TaskType
 
 register = template.Library()
@@ -20,7 +20,7 @@ def reading_of(
     context: Context, task: TaskType, texts: dict[str, Any], difference: Difference | None
 ) -> Reading:
     """What is read of these texts; `difference` None where nothing is compared, or not yet."""
-    return reading.of(task, texts, difference or None, _habits(context))
+    return showing.of(task, texts, difference or None, _habits(context))
 
 
 @register.filter

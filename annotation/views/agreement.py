@@ -9,9 +9,17 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation import access, agreeing, agreement, taxonomy
-from annotation.agreeing import Question
-from annotation.agreement import AGAINST_KNOWN, AGAINST_REST, MEASURES, OF_PAIRS, Agreement, Row
+from annotation import access, taxonomy
+from annotation.leads import agreeing, agreement
+from annotation.leads.agreeing import Question
+from annotation.leads.agreement import (
+    AGAINST_KNOWN,
+    AGAINST_REST,
+    MEASURES,
+    OF_PAIRS,
+    Agreement,
+    Row,
+)
 from annotation.models import Item, Membership, Project
 
 SHADES = 4

@@ -10,13 +10,14 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import access, board, deciding, grouping, ledger
-from annotation.board import Row
+from annotation import access, deciding, ledger
 from annotation.deciding import Deciding
-from annotation.grouping import Grouping
+from annotation.leads import board, grouping
+from annotation.leads.board import Row
+from annotation.leads.grouping import Grouping
+from annotation.leads.pace import Pace
 from annotation.ledger import Progress
 from annotation.models import Project
-from annotation.pace import Pace
 
 # What the board can be sorted by, and what of a row that is; None comes last both ways.
 ORDERS: dict[str, Callable[[Row], Any]] = {

@@ -12,10 +12,11 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, begun, drafting, practising, queue, reading, tasktypes
+from annotation import access, begun, drafting, practising, queue, tasktypes
 from annotation.forms import CorrectionForm, LabelForm, ShownForm
 from annotation.models import Label, Membership, Slot
 from annotation.offers import Offer
+from annotation.reading import showing
 from annotation.views import painting
 from annotation.views.painting import HtmxRequest, Notice, Shown
 
@@ -49,7 +50,7 @@ def vet(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="label")
     shown = Shown(edit="edit" in request.GET)
     response = painting.page(request, member, _wanted(request, member, shown))
-    for name, value in reading.kept(request.GET.dict(), slug).items():
+    for name, value in showing.kept(request.GET.dict(), slug).items():
         response.set_cookie(name, value, max_age=KEPT_A_YEAR, samesite="Lax")
     return response
 

@@ -15,8 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import agreeing, agreement, known
-from annotation.agreement import Agreement, Row
+from annotation import known
+from annotation.leads import agreeing, agreement
+from annotation.leads.agreement import Agreement, Row
 from annotation.models import ApiToken, Item, Label, Membership, Project, Slot, Stage
 from stats import bootstrap
 from tests.builders import (

@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation import agreeing, board, grouping
-from annotation.board import Row
+from annotation.leads import agreeing, board, grouping
+from annotation.leads.board import Row
 from annotation.models import Item, Membership, Project
 from stats import agreement
 from tests.annotation.test_pace import NOW, give

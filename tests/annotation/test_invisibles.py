@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from annotation import invisibles
+from annotation.reading import invisibles
 
 
 def seen(html: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation import marks
 from annotation.diffing import compare
+from annotation.reading import marks
 
 CHANGES = [
     # gold, perturbed, before, after, marks

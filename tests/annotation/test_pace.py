@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import choosing, deciding, grouping, keeping, ledger, pace
+from annotation import deciding, ledger
+from annotation.leads import choosing, grouping, keeping, pace
 from annotation.models import Item, Label, Membership, Project
 from stats.spread import Spread
 from tests.builders import make_item, make_member, make_project, make_resolution, make_slot

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from annotation import drawing, reading, tasktypes
+from annotation import tasktypes
 from annotation.diffing import Difference, compare
-from annotation.reading import Comparison, Habits, Pane, Reading, Sheet
+from annotation.reading import drawing, showing
+from annotation.reading.showing import Comparison, Habits, Pane, Reading, Sheet
 from annotation.tasktypes import TaskType
 
 GOLD, PERTURBED = "It has *eight* legs.", "It has *six* legs."
@@ -23,7 +24,7 @@ def read(
     difference: Difference | None = None,
     slug: str = "perturbation-vetting",
 ) -> Reading:
-    return reading.of(task(slug), texts, difference, habits or Habits())
+    return showing.of(task(slug), texts, difference, habits or Habits())
 
 
 def compared(gold: str, perturbed: str, habits: Habits | None = None) -> Comparison:
@@ -78,7 +79,7 @@ def test_every_task_type_is_drawn(slug: str) -> None:
             assert all("<b>" not in pane.html for pane in panes if pane.kind == "text")
 
 
-@pytest.mark.parametrize("view", reading.VIEWS)
+@pytest.mark.parametrize("view", showing.VIEWS)
 @pytest.mark.parametrize("form", ["plain", "markdown", "math"])
 @pytest.mark.parametrize("gold", [GOLD, GOLD + " $x$", LONG + GOLD, "", LONG + "$x$ שלום"])
 def test_one_pane_shows_each_view_in_each_format(view: str, form: Any, gold: str) -> None:
@@ -136,12 +137,12 @@ def test_habits_come_from_the_address_then_from_cookies_then_from_the_project() 
 def test_odd_values_in_addresses_and_cookies_mean_nothing() -> None:
     odd = {"view": "<b>", "format": "x", "fold": "maybe"}
     assert Habits.of(odd, {"diff": "?", "fold": ""}, "p", "odd") == Habits()
-    assert reading.kept(odd, "p") == {}
+    assert showing.kept(odd, "p") == {}
 
 
 def test_what_an_address_asks_for_is_kept_in_cookies() -> None:
     asked = {"view": "side", "format": "math", "fold": "on", "item": "a"}
-    assert reading.kept(asked, "p") == {"diff": "side", "format-p": "math", "fold": "on"}
+    assert showing.kept(asked, "p") == {"diff": "side", "format-p": "math", "fold": "on"}
 
 
 def test_other_texts_have_another_key() -> None:

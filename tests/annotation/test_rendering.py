@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation import rendering
-from annotation.rendering import FORMATS, Format, Stretch
+from annotation.reading import rendering
+from annotation.reading.rendering import FORMATS, Format, Stretch
 
 HOSTILE = [
     "<script>alert(1)</script>",

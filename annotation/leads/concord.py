@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation import agreeing, deciding
-from annotation.grouping import Grouping
+from annotation import deciding
+from annotation.leads import agreeing
+from annotation.leads.grouping import Grouping
+from annotation.leads.timing import word
 from annotation.models import Label, Project, Stage
-from annotation.timing import word
 from stats import agreement, ratings
 from stats.agreement import Level
 from stats.estimates import Estimate

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from annotation import drawing, rendering, texmath
 from annotation.diffing import Difference
-from annotation.drawing import Drawing, Side
-from annotation.marks import Change
-from annotation.rendering import FORMATS, Format
+from annotation.reading import drawing, rendering, texmath
+from annotation.reading.drawing import Drawing, Side
+from annotation.reading.marks import Change
+from annotation.reading.rendering import FORMATS, Format
 from annotation.tasktypes import TaskType, Text
 
 VIEWS = ("inline", "side", "after", "before", "raw")

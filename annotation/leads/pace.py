@@ -13,12 +13,12 @@ from typing import Any
 
 from django.db.models import F
 
-from annotation import timing
-from annotation.grouping import Grouping
+from annotation.leads import timing
+from annotation.leads.grouping import Grouping
+from annotation.leads.timing import Times, word
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.querysets import LabelQuerySet
 from annotation.querysets.counting import Day, tally
-from annotation.timing import Times, word
 from stats.estimates import Estimate
 from stats.forecast import days_left
 from stats.spread import Spread

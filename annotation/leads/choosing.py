@@ -10,9 +10,9 @@ from django.db.models.fields.json import KeyTextTransform
 
 from annotation import deciding, resolving
 from annotation.deciding import Deciding
+from annotation.leads.timing import word
 from annotation.models import Label, Project, Resolution, Stage
 from annotation.querysets.counting import Day, tally
-from annotation.timing import word
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sums_of
 

@@ -23,7 +23,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from annotation import invisibles, sentinels, texmath
+from annotation.reading import invisibles, sentinels, texmath
 
 Format = Literal["plain", "markdown", "math"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -14,9 +14,9 @@ from functools import cached_property, partial
 from itertools import groupby
 from typing import Literal
 
-from annotation import invisibles, marks, rendering
 from annotation.diffing import Difference, Kind, Part, Piece, Row, Segment, rows
-from annotation.rendering import Format
+from annotation.reading import invisibles, marks, rendering
+from annotation.reading.rendering import Format
 
 Side = Literal["gold", "perturbed"]
 

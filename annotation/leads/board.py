@@ -13,13 +13,14 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import concord, deciding, tasktypes, timing
+from annotation import deciding, tasktypes
 from annotation.deciding import Deciding
-from annotation.grouping import Grouping
+from annotation.leads import concord, timing
+from annotation.leads.grouping import Grouping
+from annotation.leads.timing import word
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
 from annotation.querysets import ERROR_ITEM
 from annotation.querysets.counting import tally
-from annotation.timing import word
 from stats import agreement
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson, sums_of, withstands

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from django.core.cache import cache
 
-from annotation import agreeing
-from annotation.agreeing import Answers, Question
+from annotation.leads import agreeing
+from annotation.leads.agreeing import Answers, Question
 from annotation.models import Label, Project, Resolution, Stage
 from stats import agreement as measuring
 from stats import bootstrap

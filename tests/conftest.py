@@ -48,12 +48,26 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only PostgreSQL can show; `test_on_postgresql.py` runs it there."""
-    if ON_POSTGRESQL:
-        return
-    elsewhere = [item for item in items if item.get_closest_marker("postgresql")]
-    config.hook.pytest_deselected(items=elsewhere)
-    items[:] = [item for item in items if item not in elsewhere]
+    """Run each test where it can show something.
+
+    What asks no database, and what the browser makes of the pages, is the same on both: SQLite's
+    run has it. What only PostgreSQL can show, SQLite's run leaves to `test_on_postgresql.py`.
+    """
+    keep = _asks_a_database if ON_POSTGRESQL else _can_run_on_sqlite
+    kept = [item for item in items if keep(item)]
+    config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
+    items[:] = kept
+
+
+def _can_run_on_sqlite(item: pytest.Item) -> bool:
+    return item.get_closest_marker("postgresql") is None
+
+
+def _asks_a_database(item: pytest.Item) -> bool:
+    asked = set(getattr(item, "fixturenames", ()))
+    at_work = item.get_closest_marker("django_db") or asked & {"db", "transactional_db"}
+    by_process = "services" in item.path.parts or asked & {"redis_url", "postgres"}
+    return bool(at_work or by_process) and "browser" not in item.path.parts
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -35,7 +35,7 @@ def as_json(revision: Revision) -> dict[str, Any]:
 
 
 def _stored(revision: Revision) -> Diff | None:
-    return _STORED.first(revision=revision.pk, algorithm=diffing.ALGORITHM)
+    return revision.stored_diff or _STORED.first(revision=revision.pk, algorithm=diffing.ALGORITHM)
 
 
 def _made(revision: Revision, before: str, after: str) -> diffing.Difference:

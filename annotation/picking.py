@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db import connection
 
-from annotation import prepared
-from annotation.models import Item, Membership, Revision, Slot, Stage
+from annotation import diffing, prepared
+from annotation.models import Diff, Item, Membership, Revision, Slot, Stage
 
 _SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
          "member_id", "returned", "ahead", "reserved_for_id", "reason")  # fmt: skip
@@ -23,6 +23,13 @@ _ITEM = ("id", "project_id", "key", "position", "category", "ability", "source_a
          "origin", "purpose", "fields", "flags", "revision_number", "first_reply_at",
          "deleted_at")  # fmt: skip
 _REVISION = ("id", "item_id", "number", "texts", "digest")
+_DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place")
+# How far a cursor may lag behind, in positions of items.
+STRIDE = 32
+
+
+def _columns(table: str, names: tuple[str, ...]) -> str:
+    return ", ".join(f"{table}.{name}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class Picked:
 
     slot_id: int
     fresh: bool
+    priority: int
+    position: int
 
 
 def lock(member: Membership) -> None:
@@ -153,36 +162,22 @@ def fill(slot_id: int, member: Membership) -> bool:
     )
 
 
-def lock_item(slot_id: int) -> None:
-    """Let whoever labels or corrects the item of the slot take turns."""
+def lock_with_item(member: Membership, slot_id: int) -> None:
+    """`lock`, and then let whoever labels or corrects the item of the slot take turns.
+
+    The member's row is locked before the join that the lock of the item's row waits for.
+    """
     if connection.features.has_select_for_update:
         rows(
-            "SELECT i.id FROM annotation_slot s JOIN annotation_item i ON i.id = s.item_id"
-            " WHERE s.id = %s FOR NO KEY UPDATE OF i",
-            [slot_id],
+            """
+            WITH m AS MATERIALIZED (
+              SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE)
+            SELECT i.id FROM m CROSS JOIN annotation_slot s
+            JOIN annotation_item i ON i.id = s.item_id
+            WHERE s.id = %s FOR NO KEY UPDATE OF i
+            """,
+            [member.pk, slot_id],
         )
-
-
-def before(member: Membership, item: Item, stage: str, submission: str) -> Before:
-    """What was said before of the item, which is locked."""
-    words = {"member": member.pk, "item": item.pk, "stage": stage}
-    words |= {"submission": submission, "project": item.project_id}
-    [(sent, label, guidelines, informed, drafted)] = rows(
-        """
-        SELECT
-          (SELECT id FROM annotation_label WHERE submission = %(submission)s),
-          (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = %(item)s
-             AND stage = %(stage)s AND current),
-          (SELECT id FROM annotation_guidelinesversion WHERE project_id = %(project)s
-             ORDER BY number DESC LIMIT 1),
-          EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s
-             AND item_id = %(item)s AND kind = 'seen' AND ended_at IS NULL),
-          EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s
-             AND item_id = %(item)s)
-        """,
-        words,
-    )
-    return Before(sent, label, guidelines, bool(informed), bool(drafted))
 
 
 def count_label(member: Membership, change: int) -> None:
@@ -194,16 +189,22 @@ def count_label(member: Membership, change: int) -> None:
     member.labelled += change
 
 
-def move_cursor(member: Membership, slot_id: int) -> None:
-    """Let the member's next search begin after this slot."""
+def move_cursor(member: Membership, stage: str, turn: Turn, picked: Picked) -> None:
+    """Let the member's next searches begin after this slot, once it is some way ahead.
+
+    Not after each: a search steps over the few slots since, which are not open any more or the
+    member's own.
+    """
+    if picked.priority == turn.priority and picked.position < turn.position + STRIDE:
+        return
     _change(
         """
         INSERT INTO annotation_cursor (member_id, stage, priority, position)
-        SELECT %s, stage, priority, position FROM annotation_slot WHERE id = %s
+        VALUES (%s, %s, %s, %s)
         ON CONFLICT (member_id, stage)
         DO UPDATE SET priority = excluded.priority, position = excluded.position
         """,
-        [member.pk, slot_id],
+        [member.pk, stage, picked.priority, picked.position],
     )
 
 
@@ -220,23 +221,44 @@ def found_nothing(member: Membership, stage: str, until: datetime) -> None:
 
 
 def shown(slot_id: int) -> tuple[Slot, Revision]:
-    """The slot with its item, and the item's current revision."""
-    [row] = rows(
-        f"""
-        SELECT {_columns("s", _SLOT)}, {_columns("i", _ITEM)}, {_columns("r", _REVISION)}
-        FROM annotation_slot s
-        JOIN annotation_item i ON i.id = s.item_id
-        JOIN annotation_revision r ON r.item_id = i.id AND r.number = i.revision_number
-        WHERE s.id = %s
-        """,
-        [slot_id],
-    )
-    of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
-    slot = Slot.from_db("default", _SLOT, row[:of_item])
-    item = Item.from_db("default", _ITEM, _read(_ITEM, row[of_item:of_revision]))
-    revision = Revision.from_db("default", _REVISION, _read(_REVISION, row[of_revision:]))
-    slot.item = revision.item = item
+    """The slot with its item, and the item's current revision with its diff, if that is stored."""
+    words = {"slot": slot_id, "algorithm": diffing.ALGORITHM}
+    [row] = rows(_SHOWN.format(more=", " + _columns("d", _DIFF), join=_ITS_DIFF), words)
+    slot, revision, diff = _parted(row, _DIFF)
+    if diff[0] is not None:
+        revision.stored_diff = Diff.from_db("default", _DIFF, diff)
     return slot, revision
+
+
+def claimed(
+    member: Membership, slot_id: int, *, blind: bool, submission: str
+) -> tuple[Slot, Revision, Before]:
+    """The slot with its item, which is locked, and its current revision; and what the member
+    said before of the item at the slot's stage or, if `blind`, at that one."""
+    words = {"slot": slot_id, "member": member.pk, "submission": submission}
+    [row] = rows(_SHOWN.format(more=_BLIND_BEFORE if blind else _WORK_BEFORE, join=""), words)
+    slot, revision, (sent, label, guidelines, informed, drafted) = _parted(row, ("",) * 5)
+    return slot, revision, Before(sent, label, guidelines, bool(informed), bool(drafted))
+
+
+_SHOWN = (
+    f"SELECT {_columns('s', _SLOT)}, {_columns('i', _ITEM)}, {_columns('r', _REVISION)}"
+    "{more} FROM annotation_slot s"
+    " JOIN annotation_item i ON i.id = s.item_id"
+    " JOIN annotation_revision r ON r.item_id = i.id AND r.number = i.revision_number"
+    "{join} WHERE s.id = %(slot)s"
+)
+_ITS_DIFF = " LEFT JOIN annotation_diff d ON d.revision_id = r.id AND d.algorithm = %(algorithm)s"
+_BEFORE = """,
+    (SELECT id FROM annotation_label WHERE submission = %(submission)s),
+    (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = i.id
+       AND stage = {stage} AND current),
+    (SELECT id FROM annotation_guidelinesversion WHERE project_id = i.project_id
+       ORDER BY number DESC LIMIT 1),
+    EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s AND item_id = i.id
+       AND kind = 'seen' AND ended_at IS NULL),
+    EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s AND item_id = i.id)"""
+_WORK_BEFORE, _BLIND_BEFORE = _BEFORE.format(stage="s.stage"), _BEFORE.format(stage="'blind'")
 
 
 _SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
@@ -259,9 +281,14 @@ def _first(
     tables = ", ".join(
         f"{name} AS ({_search(stage, condition, lock)})" for name, condition in searches.items()
     )
-    union = " UNION ALL ".join(f"SELECT id, '{name}' FROM {name}" for name in searches)
+    union = " UNION ALL ".join(
+        f"SELECT id, priority, position, '{name}' FROM {name}" for name in searches
+    )
     found = rows(f"WITH {tables} SELECT * FROM ({union}) AS found LIMIT 1", words)
-    return Picked(found[0][0], found[0][1] == "fresh") if found else None
+    if not found:
+        return None
+    slot_id, priority, position, name = found[0]
+    return Picked(slot_id, name == "fresh", priority, position)
 
 
 def _search(stage: str, condition: str, lock: bool) -> str:
@@ -269,7 +296,7 @@ def _search(stage: str, condition: str, lock: bool) -> str:
     apart = "" if stage == Stage.WORK else _NOT_SAID.format(names=_names(_SAID[Stage(stage)]))
     apart += _NOT_TOLD if stage == Stage.BASELINE else ""
     return f"""
-        SELECT s.id FROM annotation_slot s
+        SELECT s.id, s.priority, s.position FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         WHERE {condition} AND s.stage = '{Stage(stage).value}' AND i.deleted_at IS NULL
           AND NOT EXISTS (
@@ -311,14 +338,22 @@ def _locked(*, passing: bool) -> str:
     return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")
 
 
-def _columns(table: str, names: tuple[str, ...]) -> str:
-    return ", ".join(f"{table}.{name}" for name in names)
+def _parted(row: tuple[Any, ...], more: tuple[str, ...]) -> tuple[Slot, Revision, list[Any]]:
+    """A row of `_SHOWN`: the slot with its item, the revision, and the values behind them."""
+    of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
+    behind = of_revision + len(_REVISION)
+    slot = Slot.from_db("default", _SLOT, row[:of_item])
+    item = Item.from_db("default", _ITEM, _read(_ITEM, row[of_item:of_revision]))
+    texts = _read(_REVISION, row[of_revision:behind])
+    revision = Revision.from_db("default", _REVISION, texts)
+    slot.item = revision.item = item
+    return slot, revision, _read(more, row[behind:])
 
 
 def _read(names: tuple[str, ...], values: tuple[Any, ...]) -> list[Any]:
-    """The values with their JSON read, as it comes from both databases."""
+    """The values with their JSON and their times read, as they come from both databases."""
     return [
-        _READ[name](value) if name in _READ else value
+        _READ[name](value) if name in _READ and value is not None else value
         for name, value in zip(names, values, strict=True)
     ]
 
@@ -334,6 +369,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "fields": json.loads,
     "flags": json.loads,
     "texts": json.loads,
+    "segments": json.loads,
     "first_reply_at": _time,
     "deleted_at": _time,
 }

@@ -110,14 +110,16 @@ def label(
         raise Refused(str(error)) from error
     submission = tickets.digest(key)
     with writing.transact():
-        picking.lock(member)
-        slot, shown = _shown(member, ticket)
+        picking.lock_with_item(member, ticket.slot_id)
+        slot, shown, before = picking.claimed(
+            member, ticket.slot_id, blind=ticket.blind, submission=submission
+        )
         stage = Stage.BLIND if ticket.blind else Stage(slot.stage)
-        before = picking.before(member, slot.item, stage, submission)
         if before.sent is not None:
             return _same(Label.objects.get(pk=before.sent), cleaned, comment)
         _check_shown(member, slot.item, item_key)
         _check_fresh(slot.item, ticket, revision)
+        slot.item.project = member.project  # so that nobody reads it again
         place = _filled(member, slot, stage, now)
         if before.label is not None:
             Label.objects.filter(pk=before.label).update(current=False)
@@ -172,7 +174,6 @@ def correct(
     _check_correction(member, texts)
     ticket = _ticket(member, key)
     with writing.transact():
-        picking.lock(member)
         slot, current = _shown(member, ticket)
         _check_shown(member, slot.item, item_key)
         _check_correctable(member, slot, ticket)
@@ -250,7 +251,6 @@ def skip(
     now = now or timezone.now()
     ticket = _ticket(member, key)
     with writing.transact():
-        picking.lock(member)
         slot, _ = _shown(member, ticket)
         _check_shown(member, slot.item, item_key)
         if slot.stage == Stage.PRACTICE:
@@ -308,8 +308,8 @@ def _ticket(member: Membership, key: str) -> tickets.Ticket:
 
 
 def _shown(member: Membership, ticket: tickets.Ticket) -> tuple[Slot, Revision]:
-    """The slot that the key was made for and the item's current texts, the item locked."""
-    picking.lock_item(ticket.slot_id)
+    """The slot that the key was made for and the item's current texts; member and item locked."""
+    picking.lock_with_item(member, ticket.slot_id)
     slot, revision = picking.shown(ticket.slot_id)
     if slot.item.project_id == member.project_id:
         slot.item.project = member.project  # so that nobody reads it again

@@ -1,11 +1,13 @@
-"""How an item stands: what its labels, places and resolution say, in two statements.
+"""How an item stands: what its labels, places and resolution say, in one statement.
 
-Each label asks this, so the statements are written by hand (see `picking`).
+Each label asks this, so it is written by hand (see `picking`).
 """
 
 import json
 from dataclasses import dataclass
 from typing import Any
+
+from django.db import connection
 
 from annotation.models import Item, Revision
 from annotation.picking import rows
@@ -47,8 +49,9 @@ def of(item: Item, revision: Revision) -> Standing:
     """How the item, which is locked, stands at this revision."""
     words = {"item": item.pk, "revision": revision.pk}
     [found] = rows(
-        """
-        SELECT r.id, r.source, r.rule, r."values", r.revision_id, s.* FROM
+        f"""
+        SELECT r.id, r.source, r.rule, r."values", r.revision_id, s.*, {_ANSWERS[connection.vendor]}
+        FROM
           (SELECT
              COUNT(CASE WHEN stage = 'work' AND state IN ('open', 'held') THEN 1 END),
              COUNT(CASE WHEN stage = 'work' AND state = 'filled' THEN 1 END),
@@ -61,22 +64,23 @@ def of(item: Item, revision: Revision) -> Standing:
         """,
         words,
     )
-    answers = rows(
-        """
-        SELECT answers FROM annotation_label
-        WHERE item_id = %(item)s AND stage = 'work' AND current AND counted
-          AND revision_id = %(revision)s
-        ORDER BY created_at, id
-        """,
-        words,
-    )
-    pk, source, rule, values, revision_id, waiting, filled, disputed, asked, verifying = found
+    pk, source, rule, values, revision_id, waiting, filled, *flags, answers = found
     return Standing(
         resolution=Held(pk, source, rule, json.loads(values), revision_id) if pk else None,
         waiting=waiting,
         filled=filled,
-        disputed=bool(disputed),
-        asked=bool(asked),
-        verifying=bool(verifying),
-        answers=[json.loads(answer) for (answer,) in answers],
+        disputed=bool(flags[0]),
+        asked=bool(flags[1]),
+        verifying=bool(flags[2]),
+        answers=json.loads(answers or "[]"),
     )
+
+
+_COUNTED = """FROM annotation_label WHERE item_id = %(item)s AND stage = 'work' AND current
+    AND counted AND revision_id = %(revision)s"""
+# In the order in which they were given, as one JSON list.
+_ANSWERS = {
+    "postgresql": f"(SELECT json_agg(answers ORDER BY created_at, id)::text {_COUNTED})",
+    "sqlite": "(SELECT json_group_array(json(answers)) FROM"
+    f" (SELECT answers {_COUNTED} ORDER BY created_at, id))",
+}

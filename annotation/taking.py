@@ -66,5 +66,5 @@ def _pick(member: Membership, stage: str, now: datetime) -> int | None:
         if picked is None and not picking.is_any_behind(member, stage):
             picking.found_nothing(member, stage, now + REST)
     if picked and picked.fresh:
-        picking.move_cursor(member, picked.slot_id)
+        picking.move_cursor(member, stage, turn, picked)
     return picked.slot_id if picked else None

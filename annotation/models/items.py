@@ -76,6 +76,9 @@ class Revision(models.Model):
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
+    # The diff that was read along with the revision, so that nobody reads it again.
+    stored_diff: "Diff | None" = None
+
     class Meta:
         ordering = ["item_id", "number"]
         constraints = [

@@ -5,29 +5,13 @@ from typing import Any
 from django import template
 
 from annotation.models import Item
+from annotation.templatetags.figures import DASH, share
 from judging.models import Outcome
 from judging.querysets import OutcomeQuerySet
 
 register = template.Library()
 
-DASH = "—"
-# How much of the results is rounded away must never make a part look like the whole.
-LEAST = 0.0005
-
-
-@register.filter
-def percent(value: float | None) -> str:
-    """A fraction of 1 as percent with one digit; a dash where there is none.
-
-    0.0 % and 100.0 % are said of exactly none and exactly all.
-    """
-    if value is None:
-        return DASH
-    if 0 < value < LEAST:
-        return "< 0.1 %"
-    if 1 - LEAST < value < 1:
-        return "> 99.9 %"
-    return f"{100 * value:.1f} %"
+register.filter("percent", share)
 
 
 @register.filter

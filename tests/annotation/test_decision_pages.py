@@ -250,7 +250,7 @@ def test_a_sample_is_drawn_filled_read_and_ended(people: Cast) -> None:
     assert "number-errors 1 of 1" in page
     say(people.annotator, take(people.annotator), "valid")
     page = body(client.get(url("baseline", people)))
-    assert "100 %" in page
+    assert "100.0 %" in page
     rows = body(client.get(url("baseline-rows", people))).splitlines()
     assert len(rows) == 2
     assert "annotator,valid,valid" in rows[1]

@@ -191,7 +191,7 @@ def _check_enough_left(item: Item) -> None:
 
 def _close(item: Item, *stages: str) -> None:
     """Close what nobody has filled of the item's places at these stages."""
-    for slot in Slot.objects.filter(item=item, stage__in=stages).unfilled().locked():
+    for slot in Slot.objects.filter(item=item, stage__in=stages).in_use().locked():
         slot.close()
 
 

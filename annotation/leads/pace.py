@@ -221,6 +221,6 @@ def _lately(
 
 def _waiting(project: Project) -> dict[str, int]:
     later = (Stage.VERIFY, Stage.ADJUDICATE, Stage.BASELINE)
-    slots = Slot.objects.in_project(project.pk).at_any(later).of_live_items().unfilled()
+    slots = Slot.objects.in_project(project.pk).at_any(later).of_live_items().in_use()
     counts = {row["at"]: row["n"] for row in tally(slots, at=F("stage"))}
     return {stage.value: counts[stage] for stage in later if stage in counts}

@@ -193,10 +193,6 @@ class Cursor(models.Model):
     def __str__(self) -> str:
         return f"{self.member} at {self.position} of {self.stage}"
 
-    def move(self, priority: int, position: int) -> None:
-        self.priority, self.position = priority, position
-        self.save(update_fields=["priority", "position"])
-
 
 class Label(models.Model):
     """What one member said of one revision. A row is never rewritten: a change is a new row.

@@ -19,15 +19,6 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def at(self, project_id: int, stage: str) -> SlotQuerySet:
         return self.filter(project_id=project_id, stage=stage)
 
-    def fresh(self) -> SlotQuerySet:
-        return self.filter(state="open", returned=False)
-
-    def returned(self) -> SlotQuerySet:
-        return self.filter(state="open", returned=True)
-
-    def expired(self, now: datetime) -> SlotQuerySet:
-        return self.filter(state="held", held_until__lte=now)
-
     def held(self, now: datetime) -> SlotQuerySet:
         return self.filter(state="held", held_until__gt=now)
 
@@ -66,14 +57,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         """Open or held: a label is still to come."""
         return self.filter(state__in=["open", "held"])
 
-    def states(self) -> models.QuerySet[Slot, str]:
-        return self.values_list("state", flat=True)
-
     def of_member(self, member_id: int) -> SlotQuerySet:
         return self.filter(member=member_id)
-
-    def unfilled(self) -> SlotQuerySet:
-        return self.filter(state__in=["open", "held"])
 
     def locked(self, *, passing: bool = False) -> SlotQuerySet:
         """For this transaction alone; waits for slots that others have locked, or passes them."""

@@ -1,4 +1,4 @@
-"""Differences of two texts on the screens; how they are drawn is said in `annotation.drawing`."""
+"""Differences of two texts on the screens; `annotation.reading.drawing` draws them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,12 +20,6 @@ def diff_inline(difference: Difference) -> SafeString:
 
 
 @register.simple_tag
-def diff_sides(difference: Difference) -> SafeString:
-    """Table rows with a line of the gold text on the left and of the perturbed on the right."""
-    return mark_safe(Drawing(difference).sides())  # noqa: S308 (all of its text is escaped)
-
-
-@register.simple_tag
 def changes_of(difference: Difference | None) -> tuple[marks.Change, ...]:
     """The changes with their marks, in order."""
     return marks.changes(difference) if difference else ()
@@ -42,9 +36,3 @@ def said_of_piece(answers: Mapping[str, Any] | None, field: str, number: int) ->
     """What was said of a changed piece before: explained, collateral or nothing."""
     said = (answers or {}).get(field) or {}
     return str(said.get(str(number), "")) if isinstance(said, Mapping) else ""
-
-
-@register.filter
-def change_count(difference: Difference) -> int:
-    """In how many places the two texts differ."""
-    return sum(segment.kind != "equal" for segment in difference.segments)

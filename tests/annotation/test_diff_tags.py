@@ -5,11 +5,10 @@ import re
 import pytest
 
 from annotation.diffing import compare
+from annotation.reading.drawing import Drawing
 from annotation.templatetags.diff import (
-    change_count,
     changes_of,
     diff_inline,
-    diff_sides,
     excerpt,
     said_of_piece,
 )
@@ -56,7 +55,7 @@ def test_signs_that_nobody_sees_get_a_name_and_stay_in_the_text() -> None:
 
 def test_hostile_text_is_escaped_in_every_kind_of_segment() -> None:
     gold, perturbed = "<i>a</i> <script>x</script>", "<i>a</i> <img onerror=y>"
-    for html in (diff_inline(compare(gold, perturbed)), diff_sides(compare(gold, perturbed))):
+    for html in (diff_inline(compare(gold, perturbed)), Drawing(compare(gold, perturbed)).sides()):
         assert "<script" not in html
         assert "<img" not in html
         assert "<i>" not in html
@@ -73,26 +72,21 @@ def test_a_change_of_white_space_alone_is_made_visible() -> None:
     [("a\nb\nc", "a\nB\nc\nd"), ("", "new\ntext"), ("same", "same"), ("x y z", "")],
 )
 def test_side_by_side_each_side_reads_as_its_text(gold: str, perturbed: str) -> None:
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", diff_sides(compare(gold, perturbed)), re.DOTALL)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", Drawing(compare(gold, perturbed)).sides(), re.DOTALL)
     assert "".join(plain(cell) for cell in cells[::2]) == gold
     assert "".join(plain(cell) for cell in cells[1::2]) == perturbed
 
 
 def test_only_rows_with_a_change_are_marked() -> None:
-    html = diff_sides(compare("one\ntwo\n", "one\nthree\n"))
+    html = Drawing(compare("one\ntwo\n", "one\nthree\n")).sides()
     rows = html.split("\n<tr")
     assert html.count(" data-changed") == 1
     assert "data-changed" not in rows[0]
 
 
 def test_a_row_whose_changes_fold_says_so() -> None:
-    assert " data-changed data-folds>" in diff_sides(compare("a  b\n", "a b\n"))
-    assert " data-changed>" in diff_sides(compare("a  b c\n", "a b d\n"))
-
-
-def test_places_that_differ_are_counted() -> None:
-    assert change_count(compare("a b c d e f g", "a X c d e f Y")) == 2
-    assert change_count(compare("same", "same")) == 0
+    assert " data-changed data-folds>" in Drawing(compare("a  b\n", "a b\n")).sides()
+    assert " data-changed>" in Drawing(compare("a  b c\n", "a b d\n")).sides()
 
 
 def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None:

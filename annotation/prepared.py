@@ -8,6 +8,7 @@ statement than to run it, so a connection that has run one some times keeps its 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
@@ -38,26 +39,47 @@ def planned() -> Any:
     )
 
 
-def insert(made: Row) -> Row:
-    """Store a new row as it is, and give it its id: `objects.create` in a fifth of the time."""
-    model = type(made)
-    fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
-    if model not in _INSERTS:
-        quote = connection.ops.quote_name
-        names = ", ".join(quote(str(field.column)) for field in fields)
-        places = ", ".join(["%s"] * len(fields))
-        table = quote(model._meta.db_table)
-        _INSERTS[model] = f"INSERT INTO {table} ({names}) VALUES ({places}) RETURNING id"
-    values = [f.get_db_prep_save(f.pre_save(made, add=True), connection) for f in fields]
-    with planned() as cursor:
-        cursor.execute(_INSERTS[model], values)
-        [made.pk] = cursor.fetchone()
-    made._state.adding, made._state.db = False, connection.alias
+def insert(made: Row, *beside: Model) -> Row:
+    """Store new rows as they are, and give the first its id: `create` in a fifth of the time.
+
+    Where the database can, all of them in one statement.
+    """
+    if connection.vendor == "postgresql":
+        withs = [f"w{number} AS ({_insert(type(row))})" for number, row in enumerate(beside)]
+        text = (f"WITH {', '.join(withs)} " if withs else "") + _insert(type(made))
+        values = [value for row in beside for value in _values(row)]
+        _run(made, text, values + _values(made))
+        return made
+    _run(made, _insert(type(made)), _values(made))
+    for row in beside:
+        _run(row, _insert(type(row)), _values(row))
     return made
 
 
-# By model; the text is the same on both databases.
-_INSERTS: dict[type[Model], str] = {}
+def _run(made: Model, text: str, values: list[Any]) -> None:
+    with planned() as cursor:
+        cursor.execute(text, values)
+        [made.pk] = cursor.fetchone()
+    made._state.adding, made._state.db = False, connection.alias
+
+
+@cache
+def _insert(model: type[Model]) -> str:
+    quote = connection.ops.quote_name
+    columns = [quote(str(field.column)) for field in _stored(model)]
+    places = ", ".join(["%s"] * len(columns))
+    table = quote(model._meta.db_table)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places}) RETURNING id"
+
+
+def _values(row: Model) -> list[Any]:
+    fields = _stored(type(row))
+    return [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+
+
+@cache
+def _stored(model: type[Model]) -> list[Any]:
+    return [field for field in model._meta.local_concrete_fields if not field.primary_key]
 
 
 class Given(Value):

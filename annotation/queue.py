@@ -143,13 +143,13 @@ def label(
             informed=before.informed,
             created_at=now,
         )
-        made = prepared.insert(said)
+        event = _event("label", member, slot.item, choice=said.choice, revision=revision)
+        made = prepared.insert(said, event)
         if stage in LIKE_WORK and before.label is None:
             picking.count_label(member, 1)
         if before.drafted and stage != Stage.BLIND:
             Draft.objects.of(member.pk).filter(item=slot.item).delete()
         following.after(made, task, now)
-        _record("label", member, slot.item, choice=made.choice, revision=revision)
     return made
 
 
@@ -373,4 +373,9 @@ def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot 
 
 
 def _record(kind: str, member: Membership, item: Item, **data: object) -> None:
-    Event.record(kind, item.key, project_id=item.project_id, member_id=member.pk, **data)
+    prepared.insert(_event(kind, member, item, **data))
+
+
+def _event(kind: str, member: Membership, item: Item, **data: object) -> Event:
+    of = {"project_id": item.project_id, "member_id": member.pk}
+    return Event(kind=kind, subject=item.key, data=data, **of)

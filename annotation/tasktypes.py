@@ -158,9 +158,9 @@ def from_definition(definition: Mapping[str, Any]) -> TaskType:
 def of_version(version: Any) -> TaskType:
     """The task type of a stored version, read once for each."""
     known = _READ.get(version.digest)
-    if known is None or known[0] != version.definition:
-        known = _READ[version.digest] = (version.definition, from_definition(version.definition))
-    return known[1]
+    if known is None:
+        known = _READ[version.digest] = from_definition(version.definition)
+    return known
 
 
 def of_project(project: Any) -> TaskType:
@@ -182,7 +182,7 @@ def asked_definition(project: Any) -> dict[str, Any]:
 
 
 # By digest: a label costs a few milliseconds, of which reading a definition would be a tenth.
-_READ: dict[str, tuple[dict[str, Any], TaskType]] = {}
+_READ: dict[str, TaskType] = {}
 
 
 @cache

@@ -29,11 +29,16 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
     def seats_of(self, account: Account, slug: str) -> MembershipQuerySet:
-        """The account's place in a project that is not archived, with what the project asks."""
+        """The account's place in a project that is not archived, with what the project asks.
+
+        Without the text of its task type, which every request would else read: what a version
+        says is known by its digest (`tasktypes.of_version`).
+        """
         return (
             self.filter(account=account, active=True)
             .filter(project__slug=slug, project__archived_at=None)
             .select_related("project__task_type")
+            .defer("project__task_type__definition", "project__task_type__source")
             .order_by()
         )
 
@@ -70,4 +75,6 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def named(self, alias: str) -> Membership | None:
+        if "\0" in alias:  # which PostgreSQL refuses to look for
+            return None
         return self.filter(alias=alias).select_related("project__task_type").first()

@@ -208,10 +208,10 @@ def test_the_first_score_matrix_goes_from_minus_one_to_one() -> None:
 
 
 def test_a_version_is_read_once_and_read_again_if_it_is_another() -> None:
-    version = SimpleNamespace(digest="same", definition=FILES["rating"])
+    version = SimpleNamespace(digest="one of a test", definition=FILES["rating"])
     assert tasktypes.of_version(version) is tasktypes.of_version(version)
-    version.definition = FILES["rubric-matrix"]
-    assert tasktypes.of_version(version).slug == "rubric-matrix"
+    other = SimpleNamespace(digest="another of a test", definition=FILES["rubric-matrix"])
+    assert tasktypes.of_version(other).slug == "rubric-matrix"
 
 
 def test_a_stored_version_keeps_the_text_that_it_was_read_from(db: None) -> None:

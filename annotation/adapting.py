@@ -77,6 +77,11 @@ def versions(project: Project) -> QuerySet[TaskTypeVersion]:
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
 
 
+def find_version(project: Project, wanted: int) -> TaskTypeVersion | None:
+    """One of the project's versions by its id; None if it has none such."""
+    return versions(project).filter(pk=wanted).first()
+
+
 def read(project: Project, source: str) -> Adapted:
     """What a text says, for this project: its slug is the project's own, whatever stands there."""
     source = source.replace("\r\n", "\n")

@@ -57,7 +57,7 @@ def after(label: Label, task: TaskType, now: datetime) -> None:
 
 def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
     """Hold true again what follows from the labels."""
-    current = Resolution.objects.current().filter(item=label.item).first()
+    current = Resolution.objects.current().of_item(label.item).first()
     if current is None or current.source != Resolution.Source.ADJUDICATED:
         return
     if current.member_id == label.member_id:
@@ -67,5 +67,5 @@ def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
 
 def is_decided(item: Item) -> bool:
     """Whether a person has decided what holds of the item's current texts."""
-    current = Resolution.objects.current().filter(item=item)
+    current = Resolution.objects.current().of_item(item)
     return current.filter(source=Resolution.Source.ADJUDICATED).exists()

@@ -121,7 +121,7 @@ def show(member: Membership, item: Item, *, now: datetime) -> Case:
         why_not = _held_by_another(slot, now)
     said = _said(item)
     task = tasktypes.of_project(member.project)
-    resolution = Resolution.objects.current().filter(item=item).select_related("member").first()
+    resolution = Resolution.objects.current().of_item(item).select_related("member").first()
     missing = Slot.objects.missing_labels([item.pk]).get(item.pk, 0)
     return Case(item, slot, offer, why_not, said, missing, _disagree(task, said), resolution)
 
@@ -165,7 +165,7 @@ def decide(
         )
         if label.stage != Stage.ADJUDICATE:
             raise Refused("This page asked for a label, not for a decision. Load the page again.")
-        for resolution in Resolution.objects.current().filter(item=label.item):
+        for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
     return label
 

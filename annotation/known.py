@@ -62,7 +62,7 @@ def set_answer(
         _close(item, Stage.WORK)
         if item.purpose not in (purpose, TEST):
             _close(item, Stage.PRACTICE, Stage.PROBE)
-        Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
+        Resolution.objects.current().of_item(item).update(current=False, ended_at=now)
         item.purpose = purpose
         item.save(update_fields=["purpose"])
         known = resolution(item.revision(), answer, member, now)
@@ -87,7 +87,7 @@ def release(item: Item, member: Membership | None, *, now: datetime | None = Non
         purpose, item.purpose = item.purpose, TEST
         item.save(update_fields=["purpose"])
         _close(item, Stage.PRACTICE, Stage.PROBE)
-        known = Resolution.objects.current().filter(item=item).first()
+        known = Resolution.objects.current().of_item(item).first()
         if known:
             known.end(now)
         if not _restored(item, now):
@@ -176,7 +176,7 @@ def _check_free(item: Item, now: datetime) -> None:
     if Slot.objects.filter(item=item).held(now).exists():
         raise Refused("Somebody works on this item right now. Try again when they are through.")
     labelled = Label.objects.counted().filter(item=item, stage=Stage.WORK).exists()
-    if labelled and not Resolution.objects.current().filter(item=item).exists():
+    if labelled and not Resolution.objects.current().of_item(item).exists():
         raise Refused("People have begun to label this item. Wait until it is resolved.")
 
 

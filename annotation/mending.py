@@ -113,7 +113,7 @@ def _revise(
 ) -> int:
     """A new revision of the item, which is locked; how many labels were carried over."""
     labels = list(Label.objects.counted().of_item(item).select_related("slot"))
-    held_true = Resolution.objects.current().filter(item=item).first()
+    held_true = Resolution.objects.current().of_item(item).first()
     texts = {**item.revision().texts, GOLD: gold}
     revising.revise(item, texts, author=member, note=note, now=now)
     kept = [label for label in labels if carry and not _complains(item, label)]

@@ -34,7 +34,7 @@ def revise(
         created_at=now,
     )
     _stop_older_labels(item, author)
-    Resolution.objects.current().filter(item=item).update(current=False, ended_at=now)
+    Resolution.objects.current().of_item(item).update(current=False, ended_at=now)
 
 
 def broken_as(shown: str, text: str) -> str:

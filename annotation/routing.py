@@ -53,7 +53,7 @@ def settle(item: Item, *, now: datetime) -> None:
 
 def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
     """Resolve the item as what the label says, which drops it; nobody need label it any more."""
-    current = Resolution.objects.current().filter(item=item).first()
+    current = Resolution.objects.current().of_item(item).first()
     if current and _stands(current):
         return
     names = [field.name for field in task.resolved]
@@ -66,7 +66,7 @@ def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
 
 
 def _take_in_again(item: Item, now: datetime) -> None:
-    current = Resolution.objects.current().filter(item=item).first()
+    current = Resolution.objects.current().of_item(item).first()
     if current and current.rule == resolving.EXCLUDED:
         current.end(now)
         assigning.refill(item, now=now)

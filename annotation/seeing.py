@@ -43,5 +43,5 @@ def may_see(member: Membership, item: Item) -> bool:
 def _said(member: Membership, item: Item) -> bool:
     others = Label.objects.of_item(item).of_others_than(member.pk)
     comments = item.comments.of_others_than(member.pk)
-    resolutions = Resolution.objects.filter(item=item)
+    resolutions = Resolution.objects.of_item(item)
     return others.exists() or resolutions.exists() or comments.exists()

@@ -67,6 +67,6 @@ def contest_rate(project: Project) -> ContestRate:
 
 
 def _end_verified(label: Label, now: datetime) -> None:
-    current = Resolution.objects.current().filter(item=label.item).first()
+    current = Resolution.objects.current().of_item(label.item).first()
     if current and current.rule == resolving.VERIFIED:
         current.end(now)

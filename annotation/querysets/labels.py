@@ -173,6 +173,9 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         """Of items for practice and probes, whose right answers are known beforehand."""
         return self.filter(source="known")
 
+    def of_item(self, item: Item) -> ResolutionQuerySet:
+        return self.filter(item=item)
+
     def of_items(self, items: Iterable[Item]) -> ResolutionQuerySet:
         return self.filter(item__in=items)
 

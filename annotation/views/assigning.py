@@ -102,8 +102,7 @@ def _act(lead: Membership, action: str, items: ItemQuerySet, people: list[Member
 
 
 def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
-    members = Membership.objects.in_project(lead.project)
-    member = members.filter(alias=request.POST["back"]).first()
+    member = Membership.objects.in_project(lead.project).named(request.POST["back"])
     if member is None:
         raise Http404
     number = assigning.take_back(lead, member)

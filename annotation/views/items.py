@@ -61,7 +61,7 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "difference": diffs.of(revision) if task.diff else None,
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
-        "resolution": Resolution.objects.current().filter(item=found).first(),
+        "resolution": Resolution.objects.current().of_item(found).first(),
         "comments": commenting.of_item(member, found, now=timezone.now()),
     }
     return render(request, "annotation/item.html", context)

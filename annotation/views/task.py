@@ -60,7 +60,7 @@ def preview(request: HtmxRequest, slug: str) -> HttpResponse:
 def _begun(request: HttpRequest, project: Project) -> Adapted:
     """The text of the current version, or of an earlier one that `?use=` names."""
     wanted = _cleaned(VersionsForm(request.GET)).get("use")
-    version = adapting.versions(project).filter(pk=wanted).first() if wanted else None
+    version = adapting.find_version(project, wanted) if wanted else None
     return adapting.read(project, adapting.source_of(version or project.task_type))
 
 

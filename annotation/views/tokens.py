@@ -4,7 +4,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -41,9 +41,9 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 def _revoke(account: Account, request: HttpRequest) -> HttpResponse:
     form = RevokeForm(request.POST)
-    token = form.is_valid() and account.tokens.filter(pk=form.cleaned_data["revoke"]).first()
-    if not token:
+    if not form.is_valid():
         raise Http404
+    token = get_object_or_404(account.tokens, pk=form.cleaned_data["revoke"])
     if token.revoked_at is None:
         token.revoke(timezone.now())
     messages.success(request, f"{token.name} is revoked. What used it is locked out.")

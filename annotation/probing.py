@@ -46,12 +46,6 @@ class Result:
     wrong: tuple[Wrong, ...]
     corrected: int
 
-    @property
-    def percent(self) -> list[int | None]:
-        """The share, its lowest and its highest value in whole per cent."""
-        shares = (self.share.value, self.share.low, self.share.high)
-        return [None if share is None else round(100 * share) for share in shares]
-
 
 def slot(member: Membership, draw: float, now: datetime) -> Slot | None:
     """A place at a probe, held for the member, if the draw asks for one.

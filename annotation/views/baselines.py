@@ -49,7 +49,8 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
         return _paint(request, lead, SampleForm(None, lead.project))
     if "end" in request.POST:
         number = baselines.end(access.seated(lead))
-        messages.success(request, f"{number} open places are closed. Labels that are in stay.")
+        closed = "1 open place is" if number == 1 else f"{number} open places are"
+        messages.success(request, f"{closed} closed. Labels that are in stay.")
         return redirect("baseline", slug)
     form = SampleForm(request.POST, lead.project)
     if not form.is_valid():

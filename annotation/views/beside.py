@@ -65,7 +65,7 @@ def flag(request: HtmxRequest, member: Membership) -> HttpResponse:
 @require_GET
 @never_cache
 @login_required
-def brothers(request: HttpRequest, slug: str) -> HttpResponse:
+def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Other items of the same question, with what the person said of them; not while blind."""
     member = access.member_for(request, slug, right="label")
     item = _item(member, request.GET.get("item", ""))

@@ -148,7 +148,7 @@ async function flag(form, button) {
 
 async function acknowledge(form) {
   const answer = await post(form.action, fieldsOf(form));
-  if (answer.kind !== "stored") return;
+  if (answer.kind !== "stored") return tell("This could not be noted. Try again when the connection is back.");
   form.remove();
   tell("Noted: you have read the guidelines.");
   focusTarget()?.focus({ preventScroll: true });

@@ -255,7 +255,7 @@ def test_a_sample_is_drawn_filled_read_and_ended(people: Cast) -> None:
     assert len(rows) == 2
     assert "annotator,valid,valid" in rows[1]
     page = body(client.post(url("baseline", people), {"end": "on"}, follow=True))
-    assert "1 open places are closed" in page
+    assert "1 open place is closed" in page
     body(client.post(url("baseline", people), {"size": "0"}), 422)
 
 

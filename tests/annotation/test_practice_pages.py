@@ -168,7 +168,7 @@ def test_leads_see_what_came_of_checks(lead: Membership, member: Membership) -> 
         say(member, take(member), choice)
     shown = page(lead, "probes")
     assert '<th scope="row">anna</th>' in shown
-    assert "50 %" in shown
+    assert "50.0 %" in shown
     assert "Not sure" in shown
 
 

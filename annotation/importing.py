@@ -96,10 +96,9 @@ def store(
     """Store what is new of the drafts, batch by batch, and say what became of each.
 
     `accept` takes items as already resolved (source: imported), as published data is: they get no
-    slots. Otherwise each gets as many slots as the project's overlap; one with a known answer, for
-    practice or probes, gets none either way. A dry run stores nothing
-    and also works for a project that is not there yet (None); it keeps what it
-    must know of every item.
+    slots. Otherwise each gets the slots that the project wants for it; one with a known answer,
+    for practice or probes, gets none either way. A dry run stores nothing and also works for a
+    project that is not there yet (None); it keeps what it must know of every item.
     """
     report = Report()
     stream = iter(drafts)

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import answers, places, resolving, tasktypes, writing
+from annotation import answers, assigning, places, tasktypes, writing
 from annotation.answers import PRACTICE, PURPOSES
 from annotation.models import (
     Event,
@@ -91,8 +91,7 @@ def release(item: Item, member: Membership | None, *, now: datetime | None = Non
         if known:
             known.end(now)
         if not _restored(item, now):
-            _open(item)
-            resolving.settle(item, now=now)
+            assigning.refill(item, now=now)
         _record("known-release", item, member, purpose=purpose)
 
 
@@ -193,17 +192,6 @@ def _close(item: Item, *stages: str) -> None:
     """Close what nobody has filled of the item's places at these stages."""
     for slot in Slot.objects.filter(item=item, stage__in=stages).in_use().locked():
         slot.close()
-
-
-def _open(item: Item) -> None:
-    """As many places of work as the project gives an item, closed ones of before first."""
-    slots = Slot.objects.filter(item=item, stage=Stage.WORK)
-    lacking = item.project.overlap - slots.exclude(state=Slot.State.CLOSED).count()
-    closed = slots.filter(state=Slot.State.CLOSED).in_order().locked()
-    again = list(closed)[: max(0, lacking)]
-    for slot in again:
-        slot.open()
-    places.add(item, Stage.WORK, max(0, lacking - len(again)))
 
 
 def _restored(item: Item, now: datetime) -> bool:

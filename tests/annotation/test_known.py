@@ -128,6 +128,13 @@ def test_a_released_item_that_came_with_its_answer_gets_the_places_that_all_get(
     assert list(Slot.objects.values_list("state", flat=True)) == ["open", "open"]
 
 
+def test_a_released_item_of_the_random_share_gets_as_many_places_as_any_of_that_share() -> None:
+    lead = make_member(make_project(overlap=1, share_percent=100, share_overlap=3), role="lead")
+    item = make_known(lead.project, purpose="probe")
+    known.release(item, lead)
+    assert list(Slot.objects.values_list("state", flat=True)) == ["open"] * 3
+
+
 def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Membership) -> None:
     item = make_item(lead.project, slots=0)
     make_resolution(item, "score-invariant")

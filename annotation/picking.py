@@ -34,11 +34,19 @@ def _columns(table: str, names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Turn:
-    """A member whose row is locked, and how far they have come through a stage."""
+    """How far a member, whose row is locked, has come through a stage."""
 
-    priority: int
-    position: int
-    nothing_until: datetime | None
+    priority: int = -32768
+    position: int = -1
+    nothing_until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Hold:
+    """How a slot is to be held: until when, and whether as the one after the current."""
+
+    until: datetime
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,13 +81,24 @@ class Picked:
     position: int
 
 
-def lock(member: Membership) -> None:
-    """The member's presses are served one after the other, each with a snapshot of its own.
+def lock(member: Membership, stage: str = Stage.WORK) -> Turn:
+    """The member's presses are served one after the other, each with a snapshot of its own; how
+    far they have come through the stage.
 
-    A statement of its own: in one with the pick the snapshot would be older than the lock.
+    A statement of its own: in one with the pick the snapshot would be older than the lock. A
+    cursor that moved while the lock was waited for is read as it was, which costs a few steps.
     """
-    if connection.features.has_select_for_update:
-        rows("SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE", [member.pk])
+    locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
+    found = rows(
+        f"""
+        SELECT c.priority, c.position, c.nothing_until FROM annotation_membership m
+        LEFT JOIN annotation_cursor c ON c.member_id = m.id AND c.stage = %s
+        WHERE m.id = %s {locked}
+        """,
+        [stage, member.pk],
+    )
+    priority, position, until = found[0] if found else (None, None, None)
+    return Turn() if priority is None else Turn(priority, position, _time(until))
 
 
 def held(member: Membership, stages: Iterable[str]) -> list[Held]:
@@ -98,8 +117,12 @@ def held(member: Membership, stages: Iterable[str]) -> list[Held]:
     return [Held(slot_id, stage, bool(ahead)) for slot_id, stage, ahead in found]
 
 
-def pick(member: Membership, stage: str, turn: Turn, now: datetime) -> Picked | None:
-    """The next slot that is free for the member, locked; passes over those that are locked.
+def pick(
+    member: Membership, stage: str, turn: Turn, now: datetime, hold: Hold | None = None
+) -> Picked | None:
+    """The next slot that is free for the member, locked and, if asked for, held from now on.
+
+    Passes over those that are locked.
 
     First what is reserved for them, then what came back or is urgent, then what others let
     expire, then the first fresh one after the cursor: four probes of four partial indexes, of
@@ -115,31 +138,19 @@ def pick(member: Membership, stage: str, turn: Turn, now: datetime) -> Picked | 
         "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} "
         "AND (s.priority, s.position) > (%(priority)s, %(position)s)",
     }
-    return _first(stage, searches, words)
+    return _first(member, stage, searches, words, hold)
 
 
-def pick_behind(member: Membership, stage: str) -> Picked | None:
+def pick_behind(member: Membership, stage: str, hold: Hold) -> Picked | None:
     """A fresh slot anywhere: one that was locked when the cursor passed it by."""
-    return _first(stage, _BEHIND, {"member": member.pk, "project": member.project_id})
+    words = {"member": member.pk, "project": member.project_id}
+    return _first(member, stage, _BEHIND, words, hold)
 
 
 def is_any_behind(member: Membership, stage: str) -> bool:
     """Whether there is such a slot, be it locked by somebody at this moment."""
     words = {"member": member.pk, "project": member.project_id}
-    return _first(stage, _BEHIND, words, lock=False) is not None
-
-
-def turn_of(member: Membership, stage: str) -> Turn:
-    """The member's cursor at a stage; a new one stands before everything."""
-    found = rows(
-        "SELECT priority, position, nothing_until FROM annotation_cursor"
-        " WHERE member_id = %s AND stage = %s",
-        [member.pk, stage],
-    )
-    if not found:
-        return Turn(-32768, -1, None)
-    priority, position, until = found[0]
-    return Turn(priority, position, _time(until))
+    return _first(member, stage, _BEHIND, words, lock=False) is not None
 
 
 def hold(slot_id: int, member: Membership, until: datetime, *, ahead: bool) -> None:
@@ -275,7 +286,13 @@ _APART = {
 
 
 def _first(
-    stage: str, searches: dict[str, str], words: dict[str, Any], *, lock: bool = True
+    member: Membership,
+    stage: str,
+    searches: dict[str, str],
+    words: dict[str, Any],
+    keep: Hold | None = None,
+    *,
+    lock: bool = True,
 ) -> Picked | None:
     """The first row of the first search that has any; the later ones are then not read."""
     tables = ", ".join(
@@ -284,11 +301,25 @@ def _first(
     union = " UNION ALL ".join(
         f"SELECT id, priority, position, '{name}' FROM {name}" for name in searches
     )
-    found = rows(f"WITH {tables} SELECT * FROM ({union}) AS found LIMIT 1", words)
+    at_once = keep and connection.vendor == "postgresql"
+    if keep and at_once:
+        words = words | {"until": _moment(keep.until), "ahead": keep.ahead}
+    found = rows(
+        f"WITH {tables}, found AS (SELECT * FROM ({union}) AS u LIMIT 1)"
+        f"{_HELD_AT_ONCE if at_once else ''} SELECT * FROM found",
+        words,
+    )
     if not found:
         return None
     slot_id, priority, position, name = found[0]
+    if keep and not at_once:
+        hold(slot_id, member, keep.until, ahead=keep.ahead)
     return Picked(slot_id, name == "fresh", priority, position)
+
+
+_HELD_AT_ONCE = """, taken AS (
+    UPDATE annotation_slot SET state = 'held', member_id = %(member)s, held_until = %(until)s,
+      ahead = %(ahead)s FROM found WHERE annotation_slot.id = found.id)"""
 
 
 def _search(stage: str, condition: str, lock: bool) -> str:

@@ -76,8 +76,8 @@ def next_offer(
     draw = random.random() if draw is None else draw
     choose = taking.after_current if ahead else taking.current
     with writing.transact():
-        picking.lock(member)
-        slot_id = choose(member, stage, now, draw)
+        turn = picking.lock(member, stage)
+        slot_id = choose(member, stage, turn, now, draw)
     if slot_id is None:
         return offers.waiting(member, stage, now)
     return offers.of(member, *picking.shown(slot_id))

@@ -84,15 +84,10 @@ class _Candidate:
     group: str
 
 
-def groupings(project: Project) -> list[str]:
-    """By what a sample can be grouped: category, ability, or a field that items carry."""
-    known = Item.objects.in_project(project).values_list("fields", flat=True)[:200]
-    names = {name for fields in known for name, value in fields.items() if isinstance(value, str)}
-    return ["category", "ability", *sorted(names)]
-
-
 def make(lead: Membership, *, size: int, raters: int, group: str, seed: int, now: datetime) -> Made:
     """Draw `size` resolved items of each group and open places for `raters` people on each.
+
+    `group` names a column or a field of items, as `leads.grouping` offers them.
 
     The draw depends on seed and keys alone: the same again adds nothing, a larger size adds to
     what was drawn. Other places of the sample stay as they are.
@@ -192,8 +187,8 @@ def _draw(project: Project, size: int, group: str, seed: int) -> tuple[list[Grou
 def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
     resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
     for item in Item.objects.filter(resolutions__in=resolved).iterator(chunk_size=500):
-        value = getattr(item, group) if group in ("category", "ability") else item.fields.get(group)
-        yield _Candidate(item.pk, item.key, str(value) if value is not None else "–")
+        value = item.value_of(group)
+        yield _Candidate(item.pk, item.key, "–" if value is None else str(value))
 
 
 def _rank(seed: int, key: str) -> bytes:

@@ -9,8 +9,6 @@ from django.utils import timezone
 from annotation import diffing, writing
 from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
 
-# What an item has of itself, beside the fields that its import gave it.
-OF_ITEM = ("category", "ability", "source_ability", "origin")
 LONGEST = 200_000
 
 
@@ -118,11 +116,8 @@ def kinds(project: Project) -> list[str]:
 
 
 def _kind(project: Project, item: Item) -> str:
-    name = project.guidelines_field
-    if not name:
-        return ""
-    value = getattr(item, name) if name in OF_ITEM else item.fields.get(name, "")
-    return str(value)
+    value = item.value_of(project.guidelines_field)
+    return "" if value is None else str(value)
 
 
 def _tidy(text: str) -> str:

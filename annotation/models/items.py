@@ -1,10 +1,12 @@
 import hashlib
 import json
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
 
 from annotation.querysets import ItemQuerySet
+from annotation.querysets.items import OF_KIND
 
 
 class Item(models.Model):
@@ -57,6 +59,10 @@ class Item(models.Model):
     def revision(self, number: int | None = None) -> "Revision":
         """The revision of this number, by default the current one."""
         return self.revisions.get(number=self.revision_number if number is None else number)
+
+    def value_of(self, name: str) -> Any:
+        """A column of its kind, or a field that the import gave; None if it has none."""
+        return getattr(self, name) if name in OF_KIND else self.fields.get(name)
 
 
 def texts_digest(texts: dict[str, str]) -> str:

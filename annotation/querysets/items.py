@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from annotation.models import Item, Project
 
 
+# The columns that say what kind of item one is; all else that its import gave is in `fields`.
+OF_KIND = ("category", "ability", "source_ability", "origin")
+
+
 class ItemQuerySet(models.QuerySet["Item"]):
     def locked(self) -> ItemQuerySet:
         """For this transaction alone; waits for whoever has them."""
@@ -136,8 +140,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def values_of(self, name: str) -> list[str]:
         """The different values of a column, or of a field that the import gave, sorted."""
-        columns = ("category", "ability", "source_ability", "origin")
-        value = F(name) if name in columns else KeyTransform(name, "fields")
+        value = F(name) if name in OF_KIND else KeyTransform(name, "fields")
         found = self.order_by().annotate(one=value).values_list("one", flat=True).distinct()
         return sorted({str(value) for value in found if value not in (None, "")})
 

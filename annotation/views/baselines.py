@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import access, baselines
+from annotation.leads import grouping
 from annotation.models import Membership, Project
 from formats.writers import write_csv
 
@@ -34,7 +35,7 @@ class SampleForm(forms.Form):
 
     def __init__(self, data: object, project: Project) -> None:
         super().__init__(data)  # type: ignore[arg-type]
-        names = [(name, name.replace("_", " ")) for name in baselines.groupings(project)]
+        names = [(one.name, one.title) for one in grouping.choices(project)]
         self.fields["group"] = forms.ChoiceField(choices=names, label="Groups by")
         self.order_fields(["size", "group", "raters", "seed"])
 

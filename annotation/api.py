@@ -131,7 +131,7 @@ class LabelList(ListAPIView[Label]):
                 seconds=data["seconds"],
             )
         except queue.Refused as problem:
-            raise _problem(problem) from problem
+            raise refusal(problem) from problem
         return Response(StoredSerializer(made).data, status=201)
 
 
@@ -147,7 +147,7 @@ def corrections(request: Request, slug: str) -> Response:
     try:
         offer = queue.correct(member, **body.shown(), texts=data["texts"], note=data["note"])
     except queue.Refused as problem:
-        raise _problem(problem) from problem
+        raise refusal(problem) from problem
     return Response(OfferSerializer(offer).data, status=201)
 
 
@@ -224,7 +224,8 @@ def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
     return data
 
 
-def _problem(problem: queue.Refused) -> APIException:
+def refusal(problem: queue.Refused) -> APIException:
+    """How the API says that a submission cannot be taken: 409 if the item changed, else 422."""
     return (
         Conflict(str(problem)) if isinstance(problem, queue.Stale) else Unprocessable(str(problem))
     )

@@ -12,14 +12,13 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, baselines, cases, offers, seconding, verifying
-from annotation.api import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, Unprocessable, checked
+from annotation.api import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, checked, refusal
 from annotation.models import Item, Membership, Stage
-from annotation.offers import Refused, Stale, Waiting
+from annotation.offers import Refused, Waiting
 from annotation.serializers import (
     LabelSerializer,
     NamedField,
@@ -130,7 +129,7 @@ def verdict(request: Request, slug: str) -> Response:
                 member, **body.shown(), **said, answers=answers, now=timezone.now()
             )
     except Refused as problem:
-        raise _problem(problem) from problem
+        raise refusal(problem) from problem
     return Response(LabelSerializer(made).data, status=201)
 
 
@@ -177,7 +176,8 @@ def next_case(request: Request, slug: str) -> Response:
     """Take the next case, or the one of `item`; else why there is none for you."""
     member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
     named = request.data.get("item") if isinstance(request.data, dict) else None
-    key = str(named) if named else cases.next_key(member, now)
+    named = checked(ItemBody(data={"item": named}))["item"] if named else ""
+    key = named or cases.next_key(member, now)
     if key is None:
         waits = offers.waiting(member, Stage.ADJUDICATE, now)
         return Response(NoOfferSerializer({"waiting": waits}).data)
@@ -198,7 +198,7 @@ def decide(request: Request, slug: str) -> Response:
     try:
         made = cases.decide(member, **body.shown(), **said, now=timezone.now())
     except Refused as problem:
-        raise _problem(problem) from problem
+        raise refusal(problem) from problem
     return Response(LabelSerializer(made).data, status=201)
 
 
@@ -211,7 +211,7 @@ def request_decision(request: Request, slug: str) -> Response:
     try:
         cases.ask(access.seated(member), item, now=timezone.now())
     except Refused as problem:
-        raise _problem(problem) from problem
+        raise refusal(problem) from problem
     return Response({"item": item.key}, status=201)
 
 
@@ -263,10 +263,6 @@ def _person(person: baselines.Person) -> dict[str, Any]:
 def _estimate(estimate: Estimate) -> dict[str, Any]:
     bounds = {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
     return {"value": estimate.value, **bounds}
-
-
-def _problem(problem: Refused) -> APIException:
-    return Conflict(str(problem)) if isinstance(problem, Stale) else Unprocessable(str(problem))
 
 
 OF = "projects/<slug:slug>/"

@@ -31,7 +31,8 @@ class TaskTypeError(ValueError):
 class Text:
     """A text that an item of this type holds; with `many` a list of them, each as good.
 
-    `place` is where it stands on the screen: "main", or "side" by the question.
+    `place` is where it stands on the screen: "main", or "side" by the question. `blind_title`
+    is its title at a first look, where the usual one gives away what there is to find.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Text:
     required: bool
     many: bool = False
     place: str = "main"
+    blind_title: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,11 @@ class TaskType:
     def at(self, stage: str) -> tuple[Field, ...]:
         """The fields that are asked at a stage."""
         return self.blind.fields if stage == "blind" and self.blind else self.fields
+
+    def at_first_look(self) -> "TaskType":
+        """The same with the titles that texts have while an item is shown blind."""
+        texts = tuple(replace(text, title=text.blind_title or text.title) for text in self.texts)
+        return replace(self, texts=texts)
 
     def asked(self, switches: set[str]) -> "TaskType":
         """The same without the fields that wait for a switch which is not on."""
@@ -239,6 +246,7 @@ def _text(table: Table) -> Text:
         required=table.flag("required", True),
         many=table.flag("many", False),
         place=declared.one_of(table, "place", "main", ("main", "side")),
+        blind_title=table.text("blind_title", ""),
     )
     table.close()
     return text

@@ -109,7 +109,7 @@ def _item(member: Membership, offer: Offer) -> dict[str, Any]:
     }
     if offer.phase == "blind" and task.blind:
         texts = {name: offer.revision.texts.get(name, "") for name in task.blind.shows}
-        return context | {"texts": texts}
+        return context | {"texts": texts, "task": task.at_first_look()}
     return context | _revealed(task, offer)
 
 

@@ -8,6 +8,7 @@ export function open(panel, isOpen = true) {
   if (!form) return false;
   form.hidden = !isOpen;
   for (const part of panel.querySelectorAll("[data-answers]")) part.hidden = isOpen;
+  markBegun(panel);
   const target = isOpen ? form.elements.text : panel.querySelector("[data-focus]");
   target.focus();
   if (isOpen) target.setSelectionRange(0, 0);
@@ -19,6 +20,13 @@ const storedOf = (form) => form.elements.text.dataset.stored ?? form.elements.te
 export function hasUnsaved(panel) {
   const form = formOf(panel);
   return Boolean(form) && !form.hidden && form.elements.text.value !== storedOf(form);
+}
+
+// A label leaves a correction that is begun behind, so the way back to it is marked.
+export function markBegun(panel) {
+  const form = formOf(panel);
+  const mark = panel.querySelector("[data-begun]");
+  if (form && mark) mark.hidden = form.elements.text.value === storedOf(form);
 }
 
 // Says that the text in the editor is not the stored one.

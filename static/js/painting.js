@@ -37,6 +37,7 @@ export function begin() {
   const stale = drafts.stale();
   if (drafts.restore()) editor.showRestored(panel());
   if (stale) trouble.keep("You had begun to correct an earlier revision:", stale);
+  editor.markBegun(panel());
   reading.draw(panel());
   const side = panel().querySelector(".vet-side");
   if (side) maths.draw(side);

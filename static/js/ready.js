@@ -10,6 +10,9 @@ let state = "held";
 let since = 0;
 let timer = 0;
 
+// Whether the painted item is on its way out: what is begun on it now would go with it.
+export const isOut = () => state === "held";
+
 export const is = () => state === "ready" || state === "sure";
 
 function wait(from) {

@@ -41,12 +41,12 @@ function goOn() {
 }
 
 const ACTIONS = {
-  c: () => panel().querySelector("#comment")?.focus(),
+  c: () => ready.isOut() || panel().querySelector("#comment")?.focus(),
   d: () => reading.toggle(panel()),
-  e: () => editor.open(panel()),
+  e: () => ready.isOut() || editor.open(panel()),
   f: () => pressKey("f"),
-  g: () => beside.toggle("guidelines"),
-  b: () => beside.toggle("siblings"),
+  g: () => beside.toggle("guidelines") || tell("This project has no guidelines yet."),
+  b: () => beside.toggle("siblings") || tell("Siblings are not shown here."),
   n: () => goOn() || say(reading.go(panel(), 1)),
   p: () => say(reading.go(panel(), -1)),
   s: () => pressKey("s"),

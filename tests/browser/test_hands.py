@@ -151,6 +151,24 @@ def test_the_choice_is_in_sight_for_a_third_of_a_second(
     assert page.inner_text("#announcer") == "Invalid."
 
 
+def test_a_comment_is_not_begun_on_an_item_that_is_going(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    assert page.evaluate("document.activeElement.id") != "comment"
+    wait_for(page, "item-02")
+    page.keyboard.press("c")
+    expect(page.locator("#comment")).to_be_focused()
+
+
+def test_a_key_for_what_is_not_there_says_so(open_page: OpenPage, member: Membership) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("g")
+    expect(page.locator("[data-last]")).to_have_text("This project has no guidelines yet.")
+
+
 def test_labels_made_offline_survive_closing_and_are_sent_once(
     open_page: OpenPage, member: Membership
 ) -> None:
@@ -260,6 +278,9 @@ def test_a_half_written_correction_is_there_again(open_page: OpenPage, member: M
     other.keyboard.press("e")
     assert other.input_value("#correct-text") == f"In fact: {TEXTS['perturbed']}"
     expect(other.locator("[data-restored]")).to_be_visible()
+    other.keyboard.press("Escape")
+    expect(other.locator("[data-edit]")).to_contain_text("(begun)")
+    other.keyboard.press("e")
     other.click("[data-discard]")
     assert other.input_value("#correct-text") == TEXTS["perturbed"]
 
@@ -273,6 +294,7 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
         assert TEXTS["gold"] not in source
         assert "number-errors" not in source
         assert "Number errors" not in source
+        assert "Perturbed" not in source  # its title alone would say that there is an error
     assert TEXTS["perturbed"] in page.inner_text("#panel")
     answer_blind(page)
     page.wait_for_selector('#panel[data-item="item-01"][data-phase="label"][data-ready]')

@@ -37,7 +37,7 @@ class SettingsForm(forms.Form):
     overlap = _whole(
         "Labels for each item",
         "So many people label each item. Holds at once: items get more places, or lose those that "
-        "nobody has begun; labels stay.",
+        "nobody has begun; labels stay. An item with a place to fill is not resolved until it is.",
         least=1,
     )
     share_percent = _whole(

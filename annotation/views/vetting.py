@@ -105,9 +105,8 @@ def undo(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Take the member's last label back and show its item again, with what was said of it."""
     offer = queue.undo(member)
     if offer is None:
-        return _go_on(
-            request, member, "There is no label of yours to undo. What you said in practice stands."
-        )
+        stands = " What you said in practice stands." if member.project.practice_items else ""
+        return _go_on(request, member, f"There is no label of yours to undo.{stands}")
     if offer.previous:
         drafting.bring_back(member, offer.previous, begun.entries(offer.previous.answers))
     return _go_on(request, member, f"Undone: {offer.item.key} waits for a new label.", offer)

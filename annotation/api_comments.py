@@ -98,7 +98,7 @@ def withdraw_comment(request: Request, slug: str) -> Response:
 def mentions(request: Request, slug: str) -> Response:
     """Comments that name you, the last first; without item and text until your label is in."""
     member = access.member_for(request, slug, right="enter")
-    return Response([_mention(one) for one in commenting.mentions(member)])
+    return Response([_mention(one) for one in commenting.mentions(member, now=timezone.now())])
 
 
 def _comments(member: Membership, item: Item) -> Any:

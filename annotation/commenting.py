@@ -55,6 +55,10 @@ def withdraw(member: Membership, item: Item, number: int, *, now: datetime) -> C
     """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
     with writing.transact():
         comment = Comment.objects.numbered(item, number)
+        own = comment is not None and comment.member_id == member.pk
+        if not own and not seeing.may_see(member, item):
+            # Else the refusals below would tell how many comments there are.
+            raise TooEarly("You will see what others write here once your own label is in.")
         if comment is None:
             raise Refused("There is no such comment. Load the page again.")
         if comment.member_id != member.pk and not member.is_lead:
@@ -83,12 +87,15 @@ def mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
     return [by_alias[name] for name in dict.fromkeys(found)]
 
 
-def mentions(member: Membership, limit: int = 100) -> list[Mention]:
-    """The last comments that name the member, newest first."""
+def mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
+    """The last comments that name the member, newest first.
+
+    Those that are open are read here: later labels of their items are informed ones.
+    """
     if member.pk is None:
         return []
     seen = member.mentions_seen_at
-    return [
+    found = [
         Mention(
             comment=comment,
             open=seeing.may_see(member, comment.item),
@@ -96,6 +103,9 @@ def mentions(member: Membership, limit: int = 100) -> list[Mention]:
         )
         for comment in Comment.objects.naming(member.pk)[:limit]
     ]
+    for item in {mention.comment.item for mention in found if mention.open}:
+        seeing.note(member, item, now=now)
+    return found
 
 
 def unread(member: Membership) -> int:

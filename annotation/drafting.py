@@ -72,7 +72,7 @@ def keep_sent(member: Membership, sent: QueryDict) -> bool:
             member,
             key=sent.get("key", ""),
             item_key=item_key,
-            revision=int(number) if number.isdecimal() else 0,
+            revision=int(number[:9]) if number.isdecimal() else 0,
             data={**before.data, **filled} if before else filled,
         )
     except Refused:

@@ -49,7 +49,7 @@ def drop(request: HtmxRequest, member: Membership) -> HttpResponse:
 @submission
 def flag(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Ask a lead to look at the item, or take that back."""
-    key = request.POST.get("item", "")
+    key = request.POST.get("item", "").replace("\0", "")  # which PostgreSQL refuses to look for
     try:
         stands = queue.flag(member, key, note=request.POST.get("note", "")[:2000])
     except queue.Refused as problem:
@@ -84,7 +84,7 @@ def told(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
         number = request.POST.get("number", "")
-        guidelines.acknowledge(member, int(number) if number.isdecimal() else 0)
+        guidelines.acknowledge(member, int(number[:6]) if number.isdecimal() else 0)
         return HttpResponse(status=204) if request.htmx else redirect("vet", slug=slug)
     version = guidelines.current(member.project)
     context = {"project": member.project, "version": version, **_told(member, request, version)}
@@ -114,7 +114,7 @@ def _begun(body: bytes) -> dict[str, Any]:
             "revision": int(sent["revision"]),
             "data": sent["data"],
         }
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise drafting.Refused("What the page sent cannot be read. Load it again.") from error
 
 

@@ -49,7 +49,7 @@ def mentions(request: HtmxRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "mentions": commenting.mentions(member),
+        "mentions": commenting.mentions(member, now=timezone.now()),
     }
     response = render(request, "annotation/mentions.html", context)
     commenting.mark_read(member, now=timezone.now())

@@ -133,14 +133,14 @@ def test_who_is_named_finds_it_but_not_its_text_before_their_own_label(
 ) -> None:
     write(ann, item, "@Bob, is this right?")
     assert commenting.unread(bob) == 1
-    [mention] = commenting.mentions(bob)
+    [mention] = commenting.mentions(bob, now=timezone.now())
     assert (mention.open, mention.new) == (False, True)
     say(bob, take(bob))
-    [mention] = commenting.mentions(bob)
+    [mention] = commenting.mentions(bob, now=timezone.now())
     assert mention.open
     commenting.mark_read(bob, now=timezone.now())
     assert commenting.unread(bob) == 0
-    assert not commenting.mentions(bob)[0].new
+    assert not commenting.mentions(bob, now=timezone.now())[0].new
 
 
 def test_a_comment_that_was_taken_back_names_nobody(
@@ -149,9 +149,27 @@ def test_a_comment_that_was_taken_back_names_nobody(
     write(ann, item, "@Bob, is this right?")
     commenting.withdraw(ann, item, 1, now=timezone.now())
     assert commenting.unread(bob) == 0
-    assert commenting.mentions(bob) == []
+    assert commenting.mentions(bob, now=timezone.now()) == []
 
 
 def test_somebody_without_a_place_in_the_project_has_no_mentions(ann: Membership) -> None:
     admin = Membership(project=ann.project, alias="admin", role="lead")
-    assert (commenting.unread(admin), commenting.mentions(admin)) == (0, [])
+    assert (commenting.unread(admin), commenting.mentions(admin, now=timezone.now())) == (0, [])
+
+
+def test_who_has_not_labelled_cannot_find_out_how_many_comments_there_are(
+    ann: Membership, bob: Membership, item: Item
+) -> None:
+    write(ann, item, "Look at the units.")
+    for number in (1, 2):
+        with pytest.raises(commenting.TooEarly):
+            commenting.withdraw(bob, item, number, now=timezone.now())
+
+
+def test_a_comment_that_is_read_among_mentions_makes_later_labels_informed(
+    ann: Membership, item: Item
+) -> None:
+    adjudicator = make_member(ann.project, "adjudicator", alias="Ada")
+    write(ann, item, "@Ada this is surely invalid.")
+    commenting.mentions(adjudicator, now=timezone.now())
+    assert say(adjudicator, take(adjudicator)).informed

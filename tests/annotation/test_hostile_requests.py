@@ -1,0 +1,72 @@
+"""What no page of ours sends: it is refused in words, never by an error of the server."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from annotation.models import ApiToken, Draft
+from tests.builders import Cast, cast, make_guidelines, make_item, take
+
+pytestmark = pytest.mark.django_db
+
+DIGITS = "9" * 5_000
+"""More digits than Python makes a number of."""
+
+
+@pytest.fixture
+def people() -> Cast:
+    people = cast()
+    make_item(people.project, "x")
+    return people
+
+
+def browser(people: Cast, name: str) -> Client:
+    client = Client()
+    account = people.account(name)
+    assert account
+    client.force_login(account)
+    return client
+
+
+@pytest.mark.parametrize("revision", ["1e999", "-1e999", "NaN", DIGITS, "[]", '"²"'])
+def test_a_draft_of_a_revision_that_is_no_number_is_refused(people: Cast, revision: str) -> None:
+    offer = take(people.annotator)
+    body = f'{{"key": "{offer.key}", "item": "x", "revision": {revision}, "data": {{}}}}'
+    address = f"/projects/{people.project.slug}/vet/draft/"
+    answer = browser(people, "annotator").post(address, body, content_type="application/json")
+    assert answer.status_code == 422
+    assert not Draft.objects.exists()
+
+
+def test_guidelines_of_an_endless_number_are_not_acknowledged(people: Cast) -> None:
+    make_guidelines(people.project)
+    address = f"/projects/{people.project.slug}/vet/guidelines/"
+    browser(people, "annotator").post(address, {"number": DIGITS})
+    people.annotator.refresh_from_db()
+    assert people.annotator.guidelines_seen == 0
+
+
+def test_a_label_of_a_revision_of_endless_digits_is_refused(people: Cast) -> None:
+    offer = take(people.annotator)
+    sent = {"key": offer.key, "item": "x", "revision": DIGITS, "choice": "valid"}
+    address = f"/projects/{people.project.slug}/vet/label/"
+    assert browser(people, "annotator").post(address, sent).status_code == 422
+
+
+def test_a_flag_on_a_key_that_no_column_takes_is_refused(people: Cast) -> None:
+    address = f"/projects/{people.project.slug}/vet/flag/"
+    headers = {"HX-Request": "true"}
+    client = browser(people, "annotator")
+    assert client.post(address, {"item": "a\0b"}, headers=headers).status_code == 422
+
+
+@pytest.mark.parametrize("key", ["\ud800", "a\0b", ["x"], {"x": 1}])
+def test_a_case_is_asked_for_by_a_text_that_can_be_stored(people: Cast, key: object) -> None:
+    account = people.adjudicator.account
+    assert account
+    _, token = ApiToken.issue(account, "test")
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    address = f"/api/v1/projects/{people.project.slug}/adjudications/next/"
+    body = json.dumps({"item": key})
+    assert client.post(address, body, content_type="application/json").status_code == 422

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation import tasktypes
 from annotation.models import Event, Item, Project, Resolution, Revision, Slot
 from tests import builders
 
@@ -115,6 +116,7 @@ def test_equal_texts_are_flagged_only_where_the_task_compares_them(rows: Any) ->
     run(rows(same | {"key": "a"}))
     version = Project.objects.get().task_type
     version.definition = {k: v for k, v in version.definition.items() if k != "diff"}
+    version.digest = tasktypes.digest(version.definition)
     version.save()
     run(rows(same | {"key": "b"}))
     assert [item.flags for item in Item.objects.all()] == [["identical"], []]

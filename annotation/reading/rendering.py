@@ -20,7 +20,6 @@ from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
-from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from annotation.reading import invisibles, sentinels, texmath
@@ -138,7 +137,7 @@ def _read_formulas(parser: MarkdownIt) -> None:
         allow_blank_lines=False,
         double_inline=True,
     )
-    amsmath_plugin(parser)
+    texmath.environments_plugin(parser)
     texmath.brackets_plugin(parser)
     for kind in texmath.SIGNS:
         parser.add_render_rule(kind, _formula)

@@ -9,9 +9,13 @@ import re
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
+from mdit_py_plugins.amsmath import ENVIRONMENTS, amsmath_block
 
 LONGEST = 3_000
 """Characters of a formula: an opening sign without an end is not looked for through a book."""
+
+LONGEST_ENVIRONMENT = 10_000
+"""The same of a formula that stands between \\begin and \\end."""
 
 SIGNS = {
     "math_inline": ("$", "$"),
@@ -28,6 +32,7 @@ DISPLAYED = frozenset({"math_inline_double", "bracket_display"})
 """Kinds that stand inside a paragraph and still have a line of their own."""
 
 _CLOSING = {"(": (r"\)", "bracket_inline"), "[": (r"\]", "bracket_display")}
+_BEGIN = re.compile(rf"\\begin(\{{(?:{'|'.join(ENVIRONMENTS)})\*?\}})")
 _MAY_OCCUR = re.compile(r"\$|\\[(\[]|\\begin")
 
 
@@ -41,6 +46,27 @@ def brackets_plugin(parser: MarkdownIt) -> None:
     parser.block.ruler.before(
         "fence", "brackets", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
+
+
+def environments_plugin(parser: MarkdownIt) -> None:
+    """Formulas between \\begin and \\end; a beginning without an end is cheap, so many are."""
+    parser.block.ruler.before(
+        "blockquote",
+        "amsmath",
+        _environment,
+        {"alt": ["paragraph", "reference", "blockquote", "list"]},
+    )
+
+
+def _environment(state: StateBlock, line: int, last: int, silent: bool) -> bool:
+    start = state.bMarks[line] + state.tShift[line]
+    begin = _BEGIN.match(state.src, start)
+    if begin is None:
+        return False
+    end = re.compile(re.escape(rf"\end{begin[1]}") + r"\s*?$", re.MULTILINE)
+    if end.search(state.src, start, start + LONGEST_ENVIRONMENT) is None:
+        return False
+    return amsmath_block(state, line, last, silent)
 
 
 def _inline(state: StateInline, silent: bool) -> bool:

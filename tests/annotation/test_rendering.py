@@ -207,3 +207,12 @@ def test_signs_like_ours_in_a_text_are_replaced_and_mark_nothing() -> None:
     html = rendering.marked([(forged, None), ("b", 2)], "markdown", draw)
     assert html.count("<ins") == 1
     assert "\ufffd" in html
+
+
+@pytest.mark.parametrize(("lines", "drawn"), [(100, True), (6_000, False)])
+def test_the_end_of_an_environment_is_not_looked_for_through_a_book(
+    lines: int, drawn: bool
+) -> None:
+    # Each of many beginnings would else be held against all lines after it.
+    text = "\\begin{align}\n" + "x\n" * lines + "\\end{align}"
+    assert ('class="math display"' in rendering.render(text, "math")) is drawn

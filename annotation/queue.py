@@ -148,7 +148,8 @@ def label(
         if stage in LIKE_WORK and before.label is None:
             picking.count_label(member, 1)
         if before.drafted and stage != Stage.BLIND:
-            Draft.objects.of(member.pk).filter(item=slot.item).delete()
+            for draft in Draft.objects.of(member.pk).filter(item=slot.item):
+                draft.sent()
         following.after(made, task, now)
     return made
 

@@ -28,6 +28,15 @@ class Draft(models.Model):
     def __str__(self) -> str:
         return f"draft of {self.member} on {self.item.key}"
 
+    def sent(self) -> None:
+        """The label is stored: only a correction that was begun and not sent is left, if any."""
+        left = {name: self.data[name] for name in ("text", "note") if name in self.data}
+        if "text" not in left:
+            self.delete()
+            return
+        self.data = left
+        self.save(update_fields=["data"])
+
 
 class Mark(models.Model):
     """What a member did with an item beside labelling it; ended, never deleted.

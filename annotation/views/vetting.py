@@ -76,7 +76,6 @@ def label(request: HtmxRequest, member: Membership) -> HttpResponse:
         made = queue.label(member, **_checked(form).shown(), **form.said())
     except queue.Refused as problem:
         return _explain(request, member, problem, form)
-    drafting.drop(member, made.item)
     if practising.lesson(made):
         return painting.page(request, member, Shown(lesson=made, said="Stored."))
     return _go_on(request, member, _stored(made, task))

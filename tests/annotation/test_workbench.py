@@ -173,6 +173,17 @@ def test_a_draft_whose_place_went_to_another_is_opened_all_the_same() -> None:
     assert (made.counted, made.slot) == (False, None)
 
 
+def test_a_label_ends_its_draft_but_for_a_correction_that_was_not_sent() -> None:
+    [ana], [first, second] = people(items=2)
+    Draft.objects.create(member=ana, item=first, revision=1, data={"comment": "hm"})
+    begun = {"comment": "hm", "text": "A spider has ten legs.", "note": "counted"}
+    Draft.objects.create(member=ana, item=second, revision=1, data=begun)
+    say(ana, take(ana))
+    say(ana, take(ana))
+    left = {"text": "A spider has ten legs.", "note": "counted"}
+    assert [(draft.item, draft.data) for draft in Draft.objects.all()] == [(second, left)]
+
+
 # ------------------------------------------------------------------------------------ undo, recent
 
 

@@ -93,6 +93,10 @@ def read(project: Project, source: str) -> Adapted:
         task = tasktypes.from_definition(definition)
     except tomllib.TOMLDecodeError as error:
         return Adapted(named, {}, None, (_unreadable(error, named),))
+    except RecursionError:
+        return Adapted(
+            named, {}, None, (Problem(None, "Brackets are nested too deep to be read."),)
+        )
     except tasktypes.TaskTypeError as error:
         # The message begins with the name of the task type, which the page shows already.
         problem = _placed(named, error.place, str(error).split(": ", 1)[1])

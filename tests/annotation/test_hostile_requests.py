@@ -70,3 +70,9 @@ def test_a_case_is_asked_for_by_a_text_that_can_be_stored(people: Cast, key: obj
     address = f"/api/v1/projects/{people.project.slug}/adjudications/next/"
     body = json.dumps({"item": key})
     assert client.post(address, body, content_type="application/json").status_code == 422
+
+
+def test_a_task_type_of_brackets_alone_is_refused(people: Cast) -> None:
+    address = f"/projects/{people.project.slug}/task/"
+    answer = browser(people, "lead").post(address, {"source": "a = " + "[" * 5_000})
+    assert answer.status_code == 422

@@ -161,6 +161,7 @@ def decide(
             answers=answers,
             comment=comment,
             seconds=seconds,
+            stage=Stage.ADJUDICATE,
             now=now,
         )
         if label.stage != Stage.ADJUDICATE:

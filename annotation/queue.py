@@ -92,11 +92,13 @@ def label(
     answers: Mapping[str, object],
     comment: str = "",
     seconds: float | None = None,
+    stage: str = Stage.WORK,
     now: datetime | None = None,
 ) -> Label:
     """Store what the member says of the shown revision. The same key twice stores it once.
 
-    It counts if it fills a slot: the one it was taken for or, if that was given away, one of the
+    `stage` is where it is sent to, as in `next_offer`: a key of another desk is refused there. It
+    counts if it fills a slot: the one it was taken for or, if that was given away, one of the
     item that is free. Else it is kept as extra. Raises `Refused` for a key, item or answer that
     was not offered or a key that said something else before, and `Stale` if the texts were
     corrected meanwhile.
@@ -114,40 +116,32 @@ def label(
         slot, shown, before = picking.claimed(
             member, ticket.slot_id, blind=ticket.blind, submission=submission
         )
-        stage = Stage.BLIND if ticket.blind else Stage(slot.stage)
+        asked = Stage.BLIND if ticket.blind else Stage(slot.stage)
         if before.sent is not None:
             return _same(Label.objects.get(pk=before.sent), cleaned, comment)
-        _check_shown(member, slot.item, item_key)
+        _check_shown(member, slot, item_key, stage)
         _check_fresh(slot.item, ticket, revision)
         slot.item.project = member.project  # so that nobody reads it again
-        place = _filled(member, slot, stage, now)
+        place = _filled(member, slot, asked, now)
         if before.label is not None:
             Label.objects.filter(pk=before.label).update(current=False)
         said = Label(
-            project_id=member.project_id,
-            item=slot.item,
-            revision=shown,
             slot=place,
-            stage=stage,
-            member=member,
-            choice=task.choice_of(cleaned, stage),
+            counted=place is not None,
+            stage=asked,
+            choice=task.choice_of(cleaned, asked),
             answers=cleaned,
             comment=comment,
-            submission=submission,
-            task_type=member.project.task_type,
-            guidelines_id=before.guidelines,
-            supersedes_id=before.label,
-            counted=place is not None,
             seconds=seconds,
-            evaluator_seen=slot.item.first_reply_at is not None,
-            informed=before.informed,
+            submission=submission,
+            **_pinned(member, slot.item, shown, before),
             created_at=now,
         )
         event = _event("label", member, slot.item, choice=said.choice, revision=revision)
         made = prepared.insert(said, event)
-        if stage in LIKE_WORK and before.label is None:
+        if asked in LIKE_WORK and before.label is None:
             picking.count_label(member, 1)
-        if before.drafted and stage != Stage.BLIND:
+        if before.drafted and asked != Stage.BLIND:
             for draft in Draft.objects.of(member.pk).filter(item=slot.item):
                 draft.sent()
         following.after(made, task, now)
@@ -176,7 +170,7 @@ def correct(
     ticket = _ticket(member, key)
     with writing.transact():
         slot, current = _shown(member, ticket)
-        _check_shown(member, slot.item, item_key)
+        _check_shown(member, slot, item_key)
         _check_correctable(member, slot, ticket)
         corrected = revising.corrected(slot.item.revision(revision).texts, texts)
         if corrected == current.texts:
@@ -224,11 +218,13 @@ def reopen(member: Membership, item_key: str, *, now: datetime | None = None) ->
     now = now or timezone.now()
     with writing.transact():
         picking.lock(member)
-        item = Item.objects.locked().filter(project=member.project_id, key=item_key).first()
+        item = _named(member, item_key)
         if item is None or item.deleted_at or not offers.knows(member, item):
             raise Refused("This item is not one of yours. Go on with the next.")
         own = Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item)
         slot = own.at_any(LIKE_WORK).first()
+        if item.purpose == Stage.PRACTICE:
+            raise Refused("What you said in practice stands; your practice page shows it.")
         if slot is None or slot.state != Slot.State.FILLED:
             stage = slot.stage if slot else Stage.WORK
             slot = places.hold_again(member, item, stage, slot, now)
@@ -253,7 +249,7 @@ def skip(
     ticket = _ticket(member, key)
     with writing.transact():
         slot, _ = _shown(member, ticket)
-        _check_shown(member, slot.item, item_key)
+        _check_shown(member, slot, item_key)
         if slot.stage == Stage.PRACTICE:
             raise Refused("Practice items cannot be skipped. Answer as well as you can.")
         if slot.state == Slot.State.FILLED and slot.member_id == member.pk:
@@ -276,8 +272,8 @@ def flag(member: Membership, item_key: str, *, note: str = "", now: datetime | N
     now = now or timezone.now()
     with writing.transact():
         picking.lock(member)
-        item = Item.objects.in_project(member.project).filter(key=item_key).first()
-        if item is None or not offers.knows(member, item):
+        item = _named(member, item_key)
+        if item is None or item.deleted_at or not offers.knows(member, item):
             raise Refused("This item is not one of yours. Load the page again.")
         standing = Mark.objects.of(member.pk, Mark.Kind.FLAG).filter(item=item).first()
         if standing:
@@ -296,6 +292,13 @@ def renew(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
         held = Slot.objects.in_project(member.project_id).held_by(member.pk)
         held.update(held_until=places.until(member, now))
         return frozenset(held.values_list("item__key", flat=True))
+
+
+def _named(member: Membership, item_key: str) -> Item | None:
+    """The project's item of this key, locked; PostgreSQL refuses to look for a NUL."""
+    if "\0" in item_key:
+        return None
+    return Item.objects.locked().filter(project=member.project_id, key=item_key).first()
 
 
 def _ticket(member: Membership, key: str) -> tickets.Ticket:
@@ -317,7 +320,10 @@ def _shown(member: Membership, ticket: tickets.Ticket) -> tuple[Slot, Revision]:
     return slot, revision
 
 
-def _check_shown(member: Membership, item: Item, item_key: str) -> None:
+def _check_shown(member: Membership, slot: Slot, item_key: str, stage: str = Stage.WORK) -> None:
+    item = slot.item
+    if slot.stage not in places.stages_of(stage):
+        raise Refused("This page belongs to another desk. Load the page again.")
     if item.project_id != member.project_id or item.key != item_key:
         raise Refused("This is not the item that the page showed. Load the page again.")
     if item.deleted_at:
@@ -358,6 +364,23 @@ def _same(sent: Label, answers: Mapping[str, object], comment: str) -> Label:
     if (sent.answers, sent.comment) != (answers, comment):
         raise Refused(f"This page was sent before, as {sent.choice!r}. Undo that to change it.")
     return sent
+
+
+def _pinned(
+    member: Membership, item: Item, revision: Revision, before: picking.Before
+) -> dict[str, object]:
+    """What a label names: whose it is, of what, and under which versions it was made."""
+    return {
+        "project_id": member.project_id,
+        "member": member,
+        "item": item,
+        "revision": revision,
+        "task_type": member.project.task_type,
+        "guidelines_id": before.guidelines,
+        "supersedes_id": before.label,
+        "evaluator_seen": item.first_reply_at is not None,
+        "informed": before.informed,
+    }
 
 
 def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:

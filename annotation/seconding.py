@@ -66,6 +66,7 @@ def confirm(
             answers=decided,
             comment=comment,
             seconds=seconds,
+            stage=Stage.VERIFY,
             now=now,
         )
 
@@ -105,6 +106,7 @@ def contest(
             answers=answers,
             comment=comment,
             seconds=seconds,
+            stage=Stage.VERIFY,
             now=now,
         )
 

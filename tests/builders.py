@@ -16,6 +16,7 @@ from annotation.models import (
     Revision,
     Role,
     Slot,
+    Stage,
     texts_digest,
 )
 from annotation.queue import Offer, label, next_offer
@@ -26,6 +27,9 @@ TEXTS = {
     "gold": "A spider has eight legs.",
     "perturbed": "A spider has six legs.",
 }
+
+# Stages that are asked for at pages of their own; the others are all the workbench's.
+OWN_DESKS = {Stage.VERIFY, Stage.ADJUDICATE}
 
 _numbers = count(1)
 
@@ -160,6 +164,7 @@ def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) 
         key=offer.key,
         item_key=offer.item.key,
         revision=offer.revision.number,
+        stage=offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.WORK,
         answers={"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {}),
         **values,
     )

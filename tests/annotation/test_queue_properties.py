@@ -192,7 +192,8 @@ def decide(day: Day, who: int, pick: int) -> None:
     member = Membership.objects.select_related("project__task_type").get(pk=member.pk)
     offer = queue.next_offer(member, stage=stage, now=day.now)
     if isinstance(offer, Offer):
-        submit(day, member, shown(offer), {"answers": {"choice": CHOICES[pick % 3]}})
+        said = {"answers": {"choice": CHOICES[pick % 3]}, "stage": stage}
+        submit(day, member, shown(offer), said)
 
 
 def renew(day: Day, who: int, pick: int) -> None:

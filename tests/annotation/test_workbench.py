@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotation import queue, tasktypes
 from annotation.models import Comment, Draft, Item, Label, Mark, Membership, Slot
 from annotation.queue import Offer, Refused, Waiting
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -272,3 +272,29 @@ def test_who_saw_what_others_say_is_informed_from_then_on() -> None:
     Mark.objects.create(member=ana, item=item, kind="seen")
     after = say(ana, queue.reopen(ana, item.key), "invalid")
     assert (before.informed, after.informed) == (False, True)
+
+
+# ------------------------------------------------------------------------------------- desks
+
+
+@pytest.mark.parametrize("stage", ["verify", "adjudicate"])
+def test_a_key_of_another_desk_is_refused_at_the_label_screen(stage: str) -> None:
+    [ana], [item] = people(items=1)
+    make_slot(item, stage=stage, number=1)
+    offer = queue.next_offer(ana, stage=stage)
+    assert isinstance(offer, Offer)
+    with pytest.raises(Refused, match="another desk"):
+        queue.label(ana, **shown(offer), answers={"choice": "valid"})
+    with pytest.raises(Refused, match="another desk"):
+        queue.correct(ana, **shown(offer), texts={"perturbed": "other"})
+    with pytest.raises(Refused, match="another desk"):
+        queue.skip(ana, **shown(offer))
+    assert (Label.objects.count(), item.revisions.count()) == (0, 1)
+
+
+def test_a_nul_opens_and_flags_nothing() -> None:
+    [ana], _ = people(items=1)
+    with pytest.raises(Refused):
+        queue.reopen(ana, "a\0b")
+    with pytest.raises(Refused):
+        queue.flag(ana, "a\0b")

@@ -162,15 +162,18 @@ def hold(slot_id: int, member: Membership, until: datetime, *, ahead: bool) -> N
     )
 
 
-def fill(slot_id: int, member: Membership) -> bool:
-    """Fill the slot if it is the member's, held or filled before; False if it went to another."""
-    return bool(
-        _change(
-            "UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s"
-            " WHERE id = %s AND member_id = %s",
-            [False, slot_id, member.pk],
-        )
-    )
+def fill(slot_id: int, member: Membership, *, counting: int = 0) -> bool:
+    """Fill the slot if it is the member's, held or filled before; False if it went to another.
+
+    `counting` is by how much the member's labels in force change with it, be it filled or not.
+    """
+    filling, values = _FILL, [False, slot_id, member.pk]
+    if counting and connection.vendor == "postgresql":
+        filling, values = f"WITH counted AS ({_COUNT}) {_FILL}", [counting, member.pk, *values]
+        member.labelled += counting
+    elif counting:
+        count_label(member, counting)
+    return bool(_change(filling, values))
 
 
 def lock_with_item(member: Membership, slot_id: int) -> None:
@@ -193,11 +196,13 @@ def lock_with_item(member: Membership, slot_id: int) -> None:
 
 def count_label(member: Membership, change: int) -> None:
     """Keep `Membership.labelled`, in the transaction that holds the member's row anyway."""
-    _change(
-        "UPDATE annotation_membership SET labelled = labelled + %s WHERE id = %s",
-        [change, member.pk],
-    )
+    _change(_COUNT, [change, member.pk])
     member.labelled += change
+
+
+_COUNT = "UPDATE annotation_membership SET labelled = labelled + %s WHERE id = %s"
+_FILL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s
+    WHERE id = %s AND member_id = %s"""
 
 
 def move_cursor(member: Membership, stage: str, turn: Turn, picked: Picked) -> None:

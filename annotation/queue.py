@@ -122,7 +122,8 @@ def label(
         _check_shown(member, slot, item_key, stage)
         _check_fresh(slot.item, ticket, revision)
         slot.item.project = member.project  # so that nobody reads it again
-        place = _filled(member, slot, asked, now)
+        first = asked in LIKE_WORK and before.label is None
+        place = _filled(member, slot, asked, now, counting=int(first))
         if before.label is not None:
             Label.objects.filter(pk=before.label).update(current=False)
         said = Label(
@@ -139,8 +140,6 @@ def label(
         )
         event = _event("label", member, slot.item, choice=said.choice, revision=revision)
         made = prepared.insert(said, event)
-        if asked in LIKE_WORK and before.label is None:
-            picking.count_label(member, 1)
         if before.drafted and asked != Stage.BLIND:
             for draft in Draft.objects.of(member.pk).filter(item=slot.item):
                 draft.sent()
@@ -383,12 +382,14 @@ def _pinned(
     }
 
 
-def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
-    """The slot that the label fills, None for an extra one."""
+def _filled(
+    member: Membership, shown: Slot, stage: str, now: datetime, *, counting: int
+) -> Slot | None:
+    """The slot that the label fills, None for an extra one; and the member's count with it."""
     if stage == Stage.BLIND:
         blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
         return blind.first() or places.own(member, shown.item, stage)
-    if picking.fill(shown.pk, member):
+    if picking.fill(shown.pk, member, counting=counting):
         return shown
     slot = places.to_fill(member, shown, now)
     if slot:

@@ -13,6 +13,7 @@ class Wrapper(base.DatabaseWrapper):
     def __init__(self) -> None:
         self.connection, self._asked_at = object(), -base.LATELY
         self.health_check_enabled, self.health_check_done = True, False
+        self.settings_dict, self.alias = {"OPTIONS": {}}, "default"
 
     def is_usable(self) -> bool:
         self.asked += 1

@@ -78,12 +78,12 @@ const CLICKS = {
   goOn: () => goOn(),
 };
 
-// A click that was meant for the item before chooses nothing.
+// A click that was meant for the item before chooses nothing; what only leads the eye may go on.
 document.addEventListener(
   "click",
   (event) => {
     if (ready.is() || !event.target.closest?.("#panel [data-label]")) return;
-    if (event.target.closest("textarea")) return;
+    if (event.target.closest("textarea, summary, [data-piece]")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
   },

@@ -44,7 +44,7 @@ def member() -> Membership:
 
 def vet(open_page: OpenPage, member: Membership, **options: Any) -> Page:
     page = open_page(member.account, reverse("vet", args=[member.project.slug]), **options)
-    page.wait_for_selector(".choices:not([disabled])")
+    page.wait_for_selector("#panel[data-ready]")
     return page
 
 

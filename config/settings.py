@@ -78,7 +78,6 @@ def _database() -> dict[str, Any]:
             raise ImproperlyConfigured("DATABASE_URL names no database: end it with /name.")
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
-        database["ENGINE"] = "config.postgresql"
         # Of statements that run through `prepared.planned`; all others are planned at each call.
         database["OPTIONS"] = {"prepare_threshold": 5, **database.get("OPTIONS", {})}
     else:

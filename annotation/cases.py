@@ -164,8 +164,6 @@ def decide(
             stage=Stage.ADJUDICATE,
             now=now,
         )
-        if label.stage != Stage.ADJUDICATE:
-            raise Refused("This page asked for a label, not for a decision. Load the page again.")
         for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
     return label

@@ -9,6 +9,7 @@ statement than to run it, so a connection that has run one some times keeps its 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from inspect import signature
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
@@ -97,8 +98,7 @@ class Prepared(Generic[Row]):
     """
 
     def __init__(self, rows: Callable[..., QuerySet[Row]]) -> None:
-        code: Any = getattr(rows, "__code__")  # noqa: B009  (a callable need not have one)
-        self._rows, self._names = rows, code.co_varnames[: code.co_argcount]
+        self._rows, self._names = rows, tuple(signature(rows).parameters)
         self._plans: dict[str, _Plan[Row]] = {}
 
     def first(self, **values: str | int) -> Row | None:

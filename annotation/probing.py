@@ -47,6 +47,12 @@ class Result:
     corrected: int
 
 
+def due(member: Membership, draw: float) -> bool:
+    """Whether the draw asks for a probe; asks the database nothing."""
+    every = member.project.probe_every
+    return every > 0 and draw * every < 1 and not member.can("items")
+
+
 def slot(member: Membership, draw: float, now: datetime) -> Slot | None:
     """A place at a probe, held for the member, if the draw asks for one.
 
@@ -54,8 +60,7 @@ def slot(member: Membership, draw: float, now: datetime) -> Slot | None:
     `draw` is uniform in [0, 1): about one in `probe_every` is a probe, until the member has had
     them all. None costs no query but for that share of calls.
     """
-    every = member.project.probe_every
-    if every == 0 or draw * every >= 1 or member.can("items"):
+    if not due(member, draw):
         return None
     there = Item.objects.in_project(member.project).with_known_answer(PROBE)
     left = known.in_order_of(member, there.untouched_by(member.pk))

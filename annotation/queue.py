@@ -116,10 +116,11 @@ def label(
         slot, shown, before = picking.claimed(
             member, ticket.slot_id, blind=ticket.blind, submission=submission
         )
+        _check_desk(slot, stage)
         asked = Stage.BLIND if ticket.blind else Stage(slot.stage)
         if before.sent is not None:
             return _same(Label.objects.get(pk=before.sent), cleaned, comment)
-        _check_shown(member, slot, item_key, stage)
+        _check_shown(member, slot.item, item_key)
         _check_fresh(slot.item, ticket, revision)
         slot.item.project = member.project  # so that nobody reads it again
         first = asked in LIKE_WORK and before.label is None
@@ -169,7 +170,8 @@ def correct(
     ticket = _ticket(member, key)
     with writing.transact():
         slot, current = _shown(member, ticket)
-        _check_shown(member, slot, item_key)
+        _check_desk(slot, Stage.WORK)
+        _check_shown(member, slot.item, item_key)
         _check_correctable(member, slot, ticket)
         corrected = revising.corrected(slot.item.revision(revision).texts, texts)
         if corrected == current.texts:
@@ -248,7 +250,8 @@ def skip(
     ticket = _ticket(member, key)
     with writing.transact():
         slot, _ = _shown(member, ticket)
-        _check_shown(member, slot, item_key)
+        _check_desk(slot, Stage.WORK)
+        _check_shown(member, slot.item, item_key)
         if slot.stage == Stage.PRACTICE:
             raise Refused("Practice items cannot be skipped. Answer as well as you can.")
         if slot.state == Slot.State.FILLED and slot.member_id == member.pk:
@@ -319,10 +322,12 @@ def _shown(member: Membership, ticket: tickets.Ticket) -> tuple[Slot, Revision]:
     return slot, revision
 
 
-def _check_shown(member: Membership, slot: Slot, item_key: str, stage: str = Stage.WORK) -> None:
-    item = slot.item
+def _check_desk(slot: Slot, stage: str) -> None:
     if slot.stage not in places.stages_of(stage):
         raise Refused("This page belongs to another desk. Load the page again.")
+
+
+def _check_shown(member: Membership, item: Item, item_key: str) -> None:
     if item.project_id != member.project_id or item.key != item_key:
         raise Refused("This is not the item that the page showed. Load the page again.")
     if item.deleted_at:

@@ -47,8 +47,7 @@ def take(
         return _pick(member, stage, turn, now, hold)
     if practising.due(member):
         return _own(practising.slot(member, now), member, hold)
-    every = member.project.probe_every
-    if every and draw < 1 / every and picking.pick(member, stage, turn, now):
+    if probing.due(member, draw) and picking.pick(member, stage, turn, now):
         # Only beside work: an item that comes when all is done is known for a check.
         probe = _own(probing.slot(member, draw, now), member, hold)
         if probe is not None:

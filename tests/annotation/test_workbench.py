@@ -292,6 +292,14 @@ def test_a_key_of_another_desk_is_refused_at_the_label_screen(stage: str) -> Non
     assert (Label.objects.count(), item.revisions.count()) == (0, 1)
 
 
+def test_a_page_that_was_sent_as_a_label_is_no_decision_when_it_comes_again() -> None:
+    [ana], _ = people(items=1)
+    offer = take(ana)
+    say(ana, offer)
+    with pytest.raises(Refused, match="another desk"):
+        queue.label(ana, **shown(offer), answers={"choice": "valid"}, stage="adjudicate")
+
+
 def test_a_nul_opens_and_flags_nothing() -> None:
     [ana], _ = people(items=1)
     with pytest.raises(Refused):

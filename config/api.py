@@ -5,10 +5,12 @@ from drf_spectacular.views import SpectacularAPIView
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
-    path("", include("annotation.api")),
-    path("", include("annotation.api_decisions")),
-    path("", include("annotation.api_comments")),
-    path("", include("annotation.api_leads")),
-    path("", include("annotation.api_practice")),
+    path("", include("annotation.api.work")),
+    path("", include("annotation.api.items")),
+    path("", include("annotation.api.decisions")),
+    path("", include("annotation.api.comments")),
+    path("", include("annotation.api.leads")),
+    path("", include("annotation.api.practice")),
     path("", include("judging.api")),
+    path("", include("judging.api_endpoints")),
 ]

@@ -9,6 +9,7 @@
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
 """
 
+import hashlib
 import os
 import secrets
 from contextlib import suppress
@@ -76,6 +77,7 @@ def _database() -> dict[str, Any]:
     elif database["ENGINE"].endswith("postgresql"):
         if not database["NAME"]:
             raise ImproperlyConfigured("DATABASE_URL names no database: end it with /name.")
+        database["ENGINE"] = "config.postgresql"
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
         # Of statements that run through `prepared.planned`; all others are planned at each call.
@@ -88,6 +90,10 @@ def _database() -> dict[str, Any]:
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
+# Deployments may share a Redis; each has a database of its own.
+REDIS_PREFIX = (
+    "blindspot:" + hashlib.sha256(str(DATABASES["default"]["NAME"]).encode()).hexdigest()[:12]
+)
 SITE_URL = _address("SITE_URL", {"https", "http"})
 ON_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
 EMBEDDED = ON_SQLITE and not REDIS_URL
@@ -247,6 +253,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "annotation.api.answering.explained",
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
 }

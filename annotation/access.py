@@ -18,7 +18,9 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
     account = request.user
     if not isinstance(account, Account):
         raise Http404
-    member = _SEAT.first(account=account.pk, slug=slug)
+    member = account.seat
+    if member is None or member.project.slug != slug:
+        member = _SEAT.first(account=account.pk, slug=slug)
     if member and member.can(right):
         return member
     project = (

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 
 from annotation import fitting, importing, tasktypes, tomltext, writing
 from annotation.declaring import Place, words
+from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import TaskType
 
@@ -49,10 +50,6 @@ class Lost:
     answer: str
     labels: int
     known: int = 0
-
-
-class Stale(ValueError):
-    """Somebody saved another version since the page was made; nothing was stored."""
 
 
 def slug_of(project: Project) -> str:

@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import fields, tasktypes
+from annotation.errors import FieldError
 
 PRACTICE, PROBE = "practice", "probe"
 PURPOSES = (PRACTICE, PROBE)
 LONGEST = 10_000
-
-
-class BadAnswer(ValueError):
-    """What cannot be known of an item; `field` names what is wrong, the message says why."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(reason)
-        self.field = field
 
 
 @dataclass(frozen=True)
@@ -32,19 +25,19 @@ class Answer:
 def check(
     task: tasktypes.TaskType, purpose: str, answers: Mapping[str, object], explanation: str
 ) -> Answer:
-    """The right answers by field, as the task type stores them. Raises `BadAnswer`.
+    """The right answers by field, as the task type stores them. Raises `FieldError`.
 
     Only what decides and what is resolved is kept, since a text of one's own is neither right nor
     wrong. Fields beside the deciding one may be left out: then they are not compared.
     """
     if purpose not in PURPOSES:
-        raise BadAnswer("purpose", f"An answer is known for {' or '.join(PURPOSES)}.")
+        raise FieldError(f"An answer is known for {' or '.join(PURPOSES)}.", "purpose")
     cleaned = _cleaned(task, answers)
     explanation = explanation.strip()
     if purpose == PRACTICE and not explanation:
-        raise BadAnswer("explanation", "Say why this is right: it is shown after each answer.")
+        raise FieldError("Say why this is right: it is shown after each answer.", "explanation")
     if len(explanation) > LONGEST:
-        raise BadAnswer("explanation", f"It is longer than {LONGEST} characters.")
+        raise FieldError(f"It is longer than {LONGEST} characters.", "explanation")
     compared = {field.name for field in task.resolved}
     values = {name: value for name, value in cleaned.items() if name in compared}
     return Answer(task.choice_of(cleaned), values, explanation)
@@ -54,20 +47,42 @@ def from_row(task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]) 
     """What a row of practice or probes says is right; None for a row of another purpose.
 
     Its columns are those of `columns`: the deciding answer, or an object of answers by field, and
-    why. Raises `BadAnswer`.
+    why. Raises `FieldError`.
     """
     if purpose not in PURPOSES:
         return None
     known, explanation = columns(task)
     told = values.get(explanation) or ""
     if not isinstance(told, str):
-        raise BadAnswer(explanation, "is not text. Put it in quotes.")
+        raise FieldError("is not text. Put it in quotes.", explanation)
     try:
         return check(task, purpose, _by_field(task, values.get(known)), told)
-    except BadAnswer as error:
-        raise BadAnswer(
-            explanation if error.field == "explanation" else known, str(error)
+    except FieldError as error:
+        raise FieldError(
+            str(error), explanation if error.field == "explanation" else known
         ) from error
+
+
+def decided_in_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Answer:
+    """What a row says was decided of it elsewhere: its columns are named as the task's fields.
+
+    Fields beside the deciding one may be empty, and what does not go with it is kept, since it is
+    not ours to mend. A text that is not resolved is the explanation. Raises `FieldError`.
+    """
+    cleaned: dict[str, Any] = {}
+    for field in task.fields:
+        if fields.is_empty(answer := values.get(field.name)):
+            continue
+        try:
+            cleaned[field.name] = field.clean(answer)
+        except FieldError as error:
+            raise FieldError(str(error), field.name) from error
+    if task.deciding.name not in cleaned:
+        raise FieldError(f"is empty or missing. {task.deciding.takes}", task.deciding.name)
+    compared = {field.name for field in task.resolved}
+    told = [str(value) for name, value in cleaned.items() if name not in compared]
+    kept = {name: value for name, value in cleaned.items() if name in compared}
+    return Answer(task.choice_of(cleaned), kept, "\n".join(told))
 
 
 def columns(task: tasktypes.TaskType) -> tuple[str, str]:
@@ -97,7 +112,7 @@ def in_words(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[st
 def _cleaned(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
     """The answers that are given, to fields that would be asked then."""
     if unknown := sorted(set(answers) - {field.name for field in task.fields}):
-        raise BadAnswer("known", f"This task does not ask for {', '.join(unknown)}.")
+        raise FieldError(f"This task does not ask for {', '.join(unknown)}.", "known")
     cleaned: dict[str, Any] = {}
     said: dict[str, frozenset[str]] = {}
     for field in task.fields:
@@ -106,11 +121,11 @@ def _cleaned(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[st
             continue
         try:
             cleaned[field.name] = field.clean(answer)
-        except fields.FieldError as error:
-            raise BadAnswer("known", str(error)) from error
+        except FieldError as error:
+            raise FieldError(str(error), "known") from error
         said[field.name] = field.said(cleaned[field.name])
     if task.deciding.name not in cleaned:
-        raise BadAnswer("known", f"Say what is right: {task.deciding.takes}")
+        raise FieldError(f"Say what is right: {task.deciding.takes}", "known")
     return cleaned
 
 
@@ -120,7 +135,7 @@ def _by_field(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
         try:
             told = json.loads(told)
         except json.JSONDecodeError as error:
-            raise BadAnswer("known", "looks like JSON and cannot be read as such.") from error
+            raise FieldError("looks like JSON and cannot be read as such.", "known") from error
     return told if isinstance(told, dict) else {task.deciding.name: told}
 
 

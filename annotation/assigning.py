@@ -4,7 +4,6 @@ All of it is slots (design 3.3): more of them, some reserved for a person, some 
 priority. Slots that somebody holds or has filled stay as they are.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +12,19 @@ from itertools import cycle, islice
 from annotation import places, resolving, writing
 from annotation.models import Event, Item, Membership, Project, Reason, Slot, Stage
 from annotation.querysets import ItemQuerySet
+from stats.lots import lot
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 20
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
+
+
+@dataclass(frozen=True)
+class Step:
+    """How many items a step of `in_line` changed; `last` is the id of the last one it looked at."""
+
+    last: int
+    changed: int
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,8 @@ def in_share(project: Project, key: str) -> bool:
     Drawn by a digest of the project's slug and the item's key: no matter when and in what order
     items come, the same ones belong to it, and a larger share holds the smaller one.
     """
-    digest = hashlib.sha256(f"share\0{project.slug}\0{key}".encode("utf-8", "surrogatepass"))
-    return int.from_bytes(digest.digest()[:8]) < project.share_percent * 2**64 // 100
+    drawn = lot(f"share\0{project.slug}\0{key}", bits=64)
+    return drawn < project.share_percent * 2**64 // 100
 
 
 def apply_overlap(project: Project, *, now: datetime) -> int:
@@ -70,14 +78,19 @@ def apply_overlap(project: Project, *, now: datetime) -> int:
 
     Items that get no work, since they repeat others or were accepted at import, get none now.
     """
-    changed = 0
-    todo = _differing(project)
+    return sum(step.changed for step in in_line(project, now=now))
+
+
+def in_line(project: Project, *, now: datetime, after: int = 0) -> Iterator[Step]:
+    """The same step by step, from the item behind `after` on; who stops early goes on there."""
+    todo = _differing(project, after)
     while batch := list(islice(todo, BATCH)):
+        changed = 0
         with writing.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
                 item.project = project
                 changed += _resize(project, item, now)
-    return changed
+        yield Step(batch[-1], changed)
 
 
 def refill(item: Item, *, now: datetime) -> None:
@@ -174,9 +187,10 @@ def reserved(project: Project) -> list[Reserved]:
     return [Reserved(member, counts[member.pk]) for member in members]
 
 
-def _differing(project: Project) -> Iterator[int]:
-    """The ids of items that have fewer or more places than they should."""
-    for pk, key, slots in Item.objects.in_project(project).work_slots().iterator(chunk_size=2000):
+def _differing(project: Project, after: int) -> Iterator[int]:
+    """The ids of items that have fewer or more places than they should, in their order."""
+    found = Item.objects.in_project(project).behind(after).work_slots()
+    for pk, key, slots in found.iterator(chunk_size=2000):
         if slots != wanted(project, key):
             yield pk
 

@@ -5,7 +5,6 @@ by k people who had not labelled it. All of it is slots at a stage of their own,
 work to those who fill them.
 """
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from annotation.models import (
     Stage,
 )
 from stats.estimates import Estimate
+from stats.lots import lot
 from stats.rates import clustered_wilson, sums_of
 
 BATCH = 50
@@ -178,7 +178,7 @@ def _draw(project: Project, size: int, group: str, seed: int) -> tuple[list[Grou
         by_group[candidate.group].append(candidate)
     groups, drawn = [], []
     for name, found in sorted(by_group.items()):
-        first = sorted(found, key=lambda candidate: _rank(seed, candidate.key))[:size]
+        first = sorted(found, key=lambda one: lot(f"baseline\0{seed}\0{one.key}"))[:size]
         groups.append(Group(name, len(found), len(first)))
         drawn += [candidate.pk for candidate in first]
     return groups, drawn
@@ -188,11 +188,7 @@ def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
     resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
     for item in Item.objects.filter(resolutions__in=resolved).iterator(chunk_size=500):
         value = item.value_of(group)
-        yield _Candidate(item.pk, item.key, "–" if value is None else str(value))
-
-
-def _rank(seed: int, key: str) -> bytes:
-    return hashlib.sha256(f"baseline\0{seed}\0{key}".encode("utf-8", "surrogatepass")).digest()
+        yield _Candidate(item.pk, item.key, "—" if value is None else str(value))
 
 
 def _open(item: Item, raters: int) -> int:

@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from annotation import drafting
 from annotation.models import Draft, Membership
-from annotation.offers import Offer
+from annotation.queue import Offer
 from annotation.tasktypes import TaskType
 
 

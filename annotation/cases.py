@@ -3,12 +3,13 @@
 Who labelled an item does not decide it, as long as an active adjudicator is there who did not.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import adjudicating, offers, picking, places, queue, seeing, tasktypes, writing
+from annotation import adjudicating, places, queue, seeing, tasktypes, writing
 from annotation.answers import PURPOSES
+from annotation.errors import Refused
 from annotation.models import (
     LIKE_WORK,
     RIGHTS,
@@ -22,8 +23,11 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.offers import Offer, Refused
+from annotation.picking import turns
 from annotation.querysets import ResolutionQuerySet, SlotQuerySet
+from annotation.queue import offers
+from annotation.queue.offers import Offer
+from annotation.submissions import Said, Shown
 from annotation.tasktypes import TaskType
 
 # Why people had disagreed, as a code that can be counted.
@@ -39,7 +43,7 @@ _SHOWN = (*LIKE_WORK, Stage.VERIFY)
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingCase:
     """An item in the list of cases: why it waits, for how many labels still, who has it now.
 
     labelled: the member has labelled it, so that somebody else should decide.
@@ -55,7 +59,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Said:
+class Opinion:
     """What one person said of the item, with what they said before the texts were revealed."""
 
     label: Label
@@ -75,7 +79,7 @@ class Case:
     slot: Slot | None
     offer: Offer | None
     barred: str
-    said: tuple[Said, ...]
+    said: tuple[Opinion, ...]
     missing: int
     disagree: bool
     resolution: Resolution | None
@@ -87,12 +91,12 @@ def waiting(project: Project, reason: str = "") -> SlotQuerySet:
     return slots.filter(reason=reason) if reason else slots
 
 
-def rows(member: Membership, slots: Iterable[Slot]) -> list[Waiting]:
+def rows(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]:
     """The waiting items of one page of the list, in as many queries as any other page."""
     slots = list(slots)
     missing = Slot.objects.missing_labels([slot.item_id for slot in slots])
     own = _labelled_by(member, slots)
-    return [Waiting(s, missing.get(s.item_id, 0), s.item_id in own) for s in slots]
+    return [WaitingCase(s, missing.get(s.item_id, 0), s.item_id in own) for s in slots]
 
 
 def counts(project: Project) -> dict[str, int]:
@@ -128,14 +132,10 @@ def show(member: Membership, item: Item, *, now: datetime) -> Case:
 
 def decide(
     member: Membership,
+    shown: Shown,
+    said: Said,
     *,
-    key: str,
-    item_key: str,
-    revision: int,
-    answers: Mapping[str, object],
     why: str = "",
-    comment: str = "",
-    seconds: float | None = None,
     now: datetime,
 ) -> Label:
     """Store what the member decides; it becomes the resolution, with why people had disagreed.
@@ -148,25 +148,29 @@ def decide(
         raise Refused(f"There is no reason {why!r}. Choose one of {', '.join(WHY)}.")
     task = tasktypes.of_project(member.project)
     with writing.transact():
-        item = Item.objects.in_project(member.project).filter(key=item_key).first()
+        item = Item.objects.in_project(member.project).filter(key=shown.item_key).first()
         if item and (reason := barred(member, item)):
             raise Refused(reason)
         if item and not why and _disagree(task, _said(item)):
             raise Refused("People disagree here. Choose why they did, then decide.")
-        label = queue.label(
-            member,
-            key=key,
-            item_key=item_key,
-            revision=revision,
-            answers=answers,
-            comment=comment,
-            seconds=seconds,
-            stage=Stage.ADJUDICATE,
-            now=now,
-        )
+        label = queue.label(member, shown, said, stage=Stage.ADJUDICATE, now=now)
         for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
     return label
+
+
+def last_decided(member: Membership) -> Label | None:
+    """The member's last decision in force, which `take_back` takes back."""
+    return None if member.pk is None else offers.last_label(member, (Stage.ADJUDICATE,))
+
+
+def take_back(member: Membership, *, now: datetime) -> Item | None:
+    """Take the member's last decision back, so that they decide it anew; None if there is none.
+
+    What follows from the labels holds again. The decision and its resolution stay on record.
+    """
+    offer = queue.undo(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
+    return offer.item if offer else None
 
 
 def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
@@ -188,7 +192,7 @@ def leave(member: Membership, item: Item) -> None:
     if member.pk is None:
         return
     with writing.transact():
-        picking.lock(member)
+        turns.lock(member)
         held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
         for slot in held.of_item(item).locked():
             slot.give_back()
@@ -228,7 +232,7 @@ def _taken(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, 
     No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
     """
     with writing.transact():
-        picking.lock(member)
+        turns.lock(member)
         Item.objects.locked().get(pk=item.pk)
         slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
         slot = slots.of_member(member.pk).first()
@@ -263,15 +267,15 @@ def _held_by_another(slot: Slot | None, now: datetime) -> str:
     return f"{slot.member} is deciding this item now."
 
 
-def _said(item: Item) -> tuple[Said, ...]:
+def _said(item: Item) -> tuple[Opinion, ...]:
     """The last word of everybody on the item as it is, oldest first."""
     labels = Label.objects.current().of_item(item).of_revision(item.revision()).for_page()
     blind = {label.member_id: label for label in labels if label.stage == Stage.BLIND}
     shown = [label for label in labels if label.stage in _SHOWN]
-    return tuple(Said(label, blind.get(label.member_id)) for label in shown)
+    return tuple(Opinion(label, blind.get(label.member_id)) for label in shown)
 
 
-def _disagree(task: TaskType, said: Iterable[Said]) -> bool:
+def _disagree(task: TaskType, said: Iterable[Opinion]) -> bool:
     """Whether people said different things of what becomes the resolution."""
     resolved = [field.name for field in task.resolved]
     answers = [[one.label.answers.get(name) for name in resolved] for one in said]

@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation import fields
+from annotation.errors import FieldError
 from annotation.fields import Field
 
 
 def clean(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:
-    """The answers to these fields as they are stored. Raises `fields.FieldError`.
+    """The answers to these fields as they are stored. Raises `FieldError`.
 
     Answers to fields whose condition does not hold are left out, since a page without a script
     shows all fields; so are empty ones.
     """
     if unknown := set(answers) - {field.name for field in asked}:
-        raise fields.FieldError(f"This task does not ask for {', '.join(sorted(unknown))}.")
+        raise FieldError(f"This task does not ask for {', '.join(sorted(unknown))}.")
     cleaned: dict[str, Any] = {}
     said: dict[str, frozenset[str]] = {}
     for field in asked:
@@ -24,8 +25,14 @@ def clean(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, An
         cleaned[field.name] = field.clean(answer)
         said[field.name] = field.said(cleaned[field.name])
     if missing := [field for field in asked if _is_missing(field, cleaned, said)]:
-        raise missing[0].error()
+        raise _lacking(missing[0], asked)
     return cleaned
+
+
+def _lacking(field: Field, asked: Sequence[Field]) -> FieldError:
+    """Why nothing is stored without an answer to the field, and what may be said instead of it."""
+    instead = next((other.title for other in asked if other.name == field.unless), "")
+    return field.error(f"{field.takes} Or fill in “{instead}”." if instead else "")
 
 
 def _is_missing(

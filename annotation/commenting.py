@@ -6,17 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from annotation import seeing, writing
-from annotation.models import Comment, Event, Item, Membership
+from annotation.errors import Refused, TooEarly
+from annotation.models import RIGHTS, Comment, Event, Item, Membership
 
 LONGEST = 10_000
-
-
-class Refused(ValueError):
-    """A comment that cannot be taken; the message says what to do."""
-
-
-class TooEarly(Refused):
-    """Comments of others could sway a label that is not given yet."""
+SOME = 6
 
 
 @dataclass(frozen=True)
@@ -37,6 +31,31 @@ def of_item(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
         raise TooEarly("You will see what others write here once your own label is in.")
     seeing.note(member, item, now=now)
     return Comment.objects.of_item(item).for_page()
+
+
+def by_others(member: Membership, item: Item) -> int:
+    """How many comments of others there are on an item that the member has labelled."""
+    return Comment.objects.of_item(item).of_others_than(member.pk).count()
+
+
+def to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
+    """Aliases that the member may want to name: who wrote here, then some who can decide."""
+    deciding = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
+    some = deciding.exclude(pk=member.pk).values_list("alias", flat=True)[:SOME]
+    wrote = [comment.member.alias for comment in comments if comment.member_id != member.pk]
+    return list(dict.fromkeys([*wrote, *some]))[:SOME]
+
+
+def in_project(member: Membership, *, start: int, end: int, now: datetime) -> list[Comment]:
+    """The comments that the member may read, newest first, from `start` to `end`, counted from 0;
+    each with its `number` on its item. What they read makes later labels informed ones."""
+    found = Comment.objects.in_project(member.project)
+    if not member.can_see_items:
+        found = found.on_items_labelled_by(member.pk, seeing.OWN)
+    comments = found.slice(start, end)
+    others = {comment.item_id for comment in comments if comment.member_id != member.pk}
+    seeing.note_all(member, others, now=now)
+    return comments
 
 
 def say(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:

@@ -8,10 +8,12 @@ from typing import Any
 from django.http import QueryDict
 from django.utils import timezone
 
-from annotation import tickets, writing
+from annotation import tickets, veils, writing
 from annotation.declared import RESERVED
+from annotation.errors import Refused
 from annotation.models import Draft, Item, Label, Membership, Slot
 from annotation.querysets import DraftQuerySet
+from annotation.submissions import Shown
 
 # As long as a text may be, with room for the answers beside it.
 LONGEST = 1_200_000
@@ -19,17 +21,11 @@ MOST = 500
 WORDS = ("comment", "text", "note")
 
 
-class Refused(ValueError):
-    """A draft that cannot be kept; the message says what to do."""
-
-
 def keep(
     member: Membership,
-    *,
-    key: str,
-    item_key: str,
-    revision: int,
+    shown: Shown,
     data: Mapping[str, Any],
+    *,
     now: datetime | None = None,
 ) -> Draft | None:
     """Keep what the member has begun on a shown item; None if there is nothing to keep.
@@ -38,9 +34,9 @@ def keep(
     `Refused` for what the page did not show, and for more than there is room for.
     """
     begun = _tidied(data)
-    item = _shown(member, key, item_key, revision)
+    item = _item(member, shown)
     with writing.transact():
-        if Label.objects.filter(submission=tickets.digest(key)).exists():
+        if Label.objects.filter(submission=tickets.digest(shown.key)).exists():
             return None
         if not begun:
             drop(member, item)
@@ -50,7 +46,7 @@ def keep(
             member=member,
             item=item,
             defaults={
-                "revision": revision,
+                "revision": shown.revision,
                 "data": begun,
                 "updated_at": now or timezone.now(),
             },
@@ -64,17 +60,12 @@ def keep_sent(member: Membership, sent: QueryDict) -> bool:
     data: dict[str, Any] = {"answers": {name: sent.getlist(name) for name in names}}
     data |= {name: sent.get(name, "") for name in WORDS}
     number = sent.get("revision", "")
-    item_key = sent.get("item", "")
-    before = Draft.objects.of(member.pk).filter(item__key=_storable(item_key)).first()
+    revision = int(number[:9]) if number.isdecimal() else 0
+    shown = Shown(sent.get("key", ""), sent.get("item", ""), revision)
+    before = Draft.objects.of(member.pk).filter(item__key=_storable(shown.item_key)).first()
     filled = {name: value for name, value in data.items() if value}
     try:
-        kept = keep(
-            member,
-            key=sent.get("key", ""),
-            item_key=item_key,
-            revision=int(number[:9]) if number.isdecimal() else 0,
-            data={**before.data, **filled} if before else filled,
-        )
+        kept = keep(member, shown, {**before.data, **filled} if before else filled)
     except Refused:
         return False
     return kept is not None
@@ -142,17 +133,14 @@ def _storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
-def _shown(member: Membership, key: str, item_key: str, revision: int) -> Item:
+def _item(member: Membership, shown: Shown) -> Item:
     """The item that the page with this key showed. Else anybody could open any item by a draft."""
-    try:
-        ticket = tickets.read(key)
-    except tickets.BadTicket as error:
-        raise Refused(str(error)) from error
+    ticket = tickets.read(shown.key)
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()
     if slot is None or ticket.member_id != member.pk:
         raise Refused("This page was made for somebody else. Load the page again.")
-    if slot.item.key != item_key or ticket.revision != revision:
+    if not veils.fits(shown.item_key, member, slot.item) or ticket.revision != shown.revision:
         raise Refused("This is not the item that the page showed. Load the page again.")
     return slot.item
 

@@ -10,16 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from annotation.errors import FieldError
+
 TEXT_LIMIT = 10_000
 EDIT_LIMIT = 1_000_000
-
-
-class FieldError(ValueError):
-    """An answer that its field does not take; the message names the field and what it takes."""
-
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
 
 
 class Post(Protocol):

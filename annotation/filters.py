@@ -22,12 +22,15 @@ def _abilities() -> list[tuple[str, str]]:
 
 
 class ItemFilter(filters.FilterSet):
-    """Items by category, ability, resolution ("none": unresolved), flag and part of the key."""
+    """Items by category, ability, resolution ("none": unresolved), flag and part of the key; by who
+    labelled them, and what a label in force says, of that person if both are given."""
 
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
     flag = filters.ChoiceFilter(choices=FLAGS, method="flagged", empty_label="Any", label="Flag")
+    annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
+    choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
     search = filters.CharFilter(method="search_key", label="Key holds", max_length=200)
 
     class Meta:
@@ -40,18 +43,41 @@ class ItemFilter(filters.FilterSet):
     def flagged(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.flagged(value)
 
+    def said_to_be(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        asked = self.form.cleaned_data
+        if name == "choice" and asked["annotator"]:
+            return items  # both are asked of one label, above
+        return items.said_to_be(asked["annotator"], asked["choice"])
+
     def search_key(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.with_key_like(value)
 
 
 class ItemPageFilter(ItemFilter):
-    """The same, with the project's choices to pick a resolution from."""
+    """The same, with the project's choices and people to pick from.
 
-    def __init__(self, *args: Any, choices: list[tuple[str, str]], **values: Any) -> None:
+    Without the fields of the taxonomy where items have no category.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        choices: list[tuple[str, str]],
+        people: list[str],
+        categories: bool,
+        **values: Any,
+    ) -> None:
         super().__init__(*args, **values)
-        offered = [("", "Any"), (UNRESOLVED, "Unresolved"), *choices]
-        self.form.fields["resolution"] = forms.ChoiceField(
-            choices=offered, required=False, label="Resolution"
+        self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
+        self._offer("choice", choices)
+        self._offer("annotator", [(alias, alias) for alias in people])
+        for name in () if categories else ("category", "ability"):
+            del self.form.fields[name]
+
+    def _offer(self, name: str, offered: list[tuple[str, str]]) -> None:
+        label = self.form.fields[name].label
+        self.form.fields[name] = forms.ChoiceField(
+            choices=[("", "Any"), *offered], required=False, label=label
         )
 
 

@@ -6,6 +6,7 @@ from django import forms
 
 from annotation import keymaps, taxonomy
 from annotation.models import Account
+from annotation.submissions import Said, Shown
 from annotation.tasktypes import TaskType
 
 
@@ -16,13 +17,9 @@ class ShownForm(forms.Form):
     item = forms.CharField(max_length=200, strip=False)
     revision = forms.IntegerField(min_value=1)
 
-    def shown(self) -> dict[str, Any]:
-        """The arguments by which the queue knows what the page showed."""
-        return {
-            "key": self.cleaned_data["key"],
-            "item_key": self.cleaned_data["item"],
-            "revision": self.cleaned_data["revision"],
-        }
+    def shown(self) -> Shown:
+        sent = self.cleaned_data
+        return Shown(sent["key"], sent["item"], sent["revision"])
 
 
 class LabelForm(ShownForm):
@@ -37,13 +34,8 @@ class LabelForm(ShownForm):
         found = ((field.name, field.from_post(data)) for field in every)
         self.answers = {name: answer for name, answer in found if answer is not None}
 
-    def said(self) -> dict[str, Any]:
-        """The arguments by which the queue knows what the person said."""
-        return {
-            "answers": self.answers,
-            "comment": self.cleaned_data["comment"],
-            "seconds": self.cleaned_data["seconds"],
-        }
+    def said(self) -> Said:
+        return Said(self.answers, self.cleaned_data["comment"], self.cleaned_data["seconds"])
 
 
 class CorrectionForm(ShownForm):

@@ -7,13 +7,10 @@ from datetime import datetime
 from django.utils import timezone
 
 from annotation import diffing, writing
+from annotation.errors import Refused
 from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
 
 LONGEST = 200_000
-
-
-class Refused(ValueError):
-    """Guidelines that cannot be published; the message says why."""
 
 
 @dataclass(frozen=True)

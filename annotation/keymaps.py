@@ -30,6 +30,7 @@ ACTIONS = (
     Action("p", "Previous change", "Read"),
     Action("w", "Fold or show white space and formatting", "Read"),
     Action("g", "Guidelines", "Read"),
+    Action("m", "Comments of others, once you have labelled the item", "Read"),
     Action("b", "Siblings: other items of the same question", "Read"),
     Action("?", "All keys", "Read"),
 )

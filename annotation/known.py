@@ -6,7 +6,6 @@ An item that people have labelled can become one only once it is resolved, so th
 closed under somebody's hands; its labels stay, and releasing the item makes them count again.
 """
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from django.utils import timezone
 
 from annotation import answers, assigning, places, tasktypes, writing
 from annotation.answers import PRACTICE, PURPOSES
+from annotation.errors import Refused
 from annotation.models import (
     Event,
     Item,
@@ -27,13 +27,10 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from stats.lots import lot
 
 TEST = "test"
 _TELLING = re.compile(r"probe|practi[cs]e|check|known|trap|control", re.IGNORECASE)
-
-
-class Refused(ValueError):
-    """What cannot be done with an item; the message says what to do instead."""
 
 
 def set_answer(
@@ -52,10 +49,7 @@ def set_answer(
     """
     now = now or timezone.now()
     task = tasktypes.of_project(project)
-    try:
-        answer = answers.check(task, purpose, right, explanation)
-    except answers.BadAnswer as error:
-        raise Refused(str(error)) from error
+    answer = answers.check(task, purpose, right, explanation)
     with writing.transact():
         item = Item.objects.locked().get(pk=item.pk, project=project)
         _check_free(item, now)
@@ -135,7 +129,8 @@ def gives_away(item: Item) -> bool:
 def answers_at(labels: Iterable[Label]) -> dict[int, Resolution]:
     """What was known of the texts that each label speaks of, when it was given; by the label's id.
 
-    Labels of texts of which nothing was known then are left out.
+    For practice, which is about what the person was told then. Labels of texts of which nothing
+    was known then are left out.
     """
     labels = list(labels)
     of_revision: dict[int, list[Resolution]] = defaultdict(list)
@@ -150,9 +145,20 @@ def answers_at(labels: Iterable[Label]) -> dict[int, Resolution]:
     return found
 
 
+def answers_by_now(revisions: Iterable[int]) -> dict[int, Resolution]:
+    """What is known of texts, by the revision's id: what was said last, also where that ended.
+
+    For silent checks: nobody is told what was known, and a lead may have mended it since. Texts
+    of which nothing was ever known are left out.
+    """
+    found = Resolution.objects.known().of_revisions(revisions)
+    return {resolution.revision_id: resolution for resolution in found}
+
+
 def in_order_of(member: Membership, found: Iterable[Item]) -> list[Item]:
-    """The items in an order of the member's own, always the same."""
-    return sorted(found, key=lambda item: _digest(member, item))
+    """The items in an order of the member's own: the same in every copy of the project."""
+    of = f"known\0{member.project.slug}\0{member.alias}"
+    return sorted(found, key=lambda item: lot(f"{of}\0{item.key}"))
 
 
 def hold(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
@@ -209,10 +215,6 @@ def _restored(item: Item, now: datetime) -> bool:
 def _held_at(resolution: Resolution, time: datetime) -> bool:
     ended = resolution.ended_at
     return resolution.created_at <= time and (ended is None or ended > time)
-
-
-def _digest(member: Membership, item: Item) -> str:
-    return hashlib.sha256(f"{member.pk}:{item.pk}".encode()).hexdigest()
 
 
 def _record(kind: str, item: Item, member: Membership | None, **data: object) -> None:

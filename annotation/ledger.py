@@ -134,6 +134,7 @@ def board_row(row: Row) -> dict[str, Any]:
         "group": row.name,
         "items": row.items,
         "resolved": row.resolved,
+        "share_of": row.answer,
         **_estimate("share", row.share),
         **_estimate("corrected", row.corrected),
         **_estimate("surgicality", row.surgicality),
@@ -174,7 +175,7 @@ GROUPS = (
 CHOICES = ("day", "choice", "labels")
 DROPPED = ("held_for", "items", "share", "reason", "labels")
 BOARD = (
-    "group", "items", "resolved", "share", "share_low", "share_high", "corrected",
+    "group", "items", "resolved", "share_of", "share", "share_low", "share_high", "corrected",
     "corrected_low", "corrected_high", "surgicality", "surgicality_low", "surgicality_high",
     "surgicality_items", "alpha", "alpha_items", "seconds_median", "detectability",
     "detectability_low", "detectability_high", "detectability_items", "more", "reasons",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotation import following, picking, resolving, revising, routing, tasktypes, tickets, writing
+from annotation import following, resolving, revising, routing, tasktypes, tickets, writing
+from annotation.errors import Refused, Stale
 from annotation.models import (
     Event,
     Item,
@@ -17,7 +18,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.offers import Refused, Stale
+from annotation.picking import turns
 
 GOLD = "gold"
 # What was told or accepted from outside stands for the mended texts too: nobody here could say
@@ -66,7 +67,7 @@ def mend(
     Raises `Refused` for a text that cannot be, `Stale` if the item's texts changed meanwhile.
     """
     with writing.transact():
-        picking.lock(member)
+        turns.lock(member)
         shown = Item.objects.in_project(member.project).filter(key=item_key).first()
         if shown is None:
             raise Refused("This item is not in the project any more. Go back to the list.")

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from annotation import drafting
 from annotation.models import LIKE_WORK, Item, Label, Mark, Membership, Slot, Stage
-from annotation.offers import Progress
 from annotation.querysets import LabelQuerySet, MarkQuerySet, SlotQuerySet
+from annotation.queue import Progress
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation import answers, known, tasktypes, writing
 from annotation.answers import PRACTICE
+from annotation.errors import Refused
 from annotation.models import (
     Event,
     Item,
@@ -27,10 +28,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-
-
-class Refused(ValueError):
-    """What cannot be done about practice; the message says what to do instead."""
 
 
 @dataclass(frozen=True)

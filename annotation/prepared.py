@@ -12,7 +12,7 @@ from functools import cache
 from inspect import signature
 from typing import Any, Generic, TypeVar
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Model, QuerySet, Value
 from django.db.models.query import get_related_populators
 
@@ -25,19 +25,16 @@ def planned() -> Any:
     For statements whose text is always the same. Values go to the server apart from the text, so
     it must be able to tell their types; a condition of a partial index must stand in the text.
     """
-    if connection.vendor != "postgresql":
-        return connection.cursor()
+    here: Any = connections[DEFAULT_DB_ALIAS]  # once: `connection` looks it up at each word
+    if here.vendor != "postgresql":
+        return here.cursor()
     from django.db.backends.postgresql.base import ServerBindingCursor
 
-    connection.ensure_connection()
-    connection.close_if_health_check_failed()
+    here.ensure_connection()
+    here.close_if_health_check_failed()
     binding: Any = ServerBindingCursor  # whose stubs know nothing of psycopg
-    cursor = binding(connection.connection)
-    return (
-        connection.make_debug_cursor(cursor)
-        if connection.queries_logged
-        else connection.make_cursor(cursor)
-    )
+    cursor = binding(here.connection)
+    return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)
 
 
 def insert(made: Row, *beside: Model) -> Row:

@@ -6,7 +6,7 @@ answers are among what they see.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,10 +68,13 @@ def slot(member: Membership, draw: float, now: datetime) -> Slot | None:
 
 
 def results(project: Project) -> list[Result]:
-    """What came of the probes, for each member who has had any; labels taken back are left out."""
+    """What came of the probes, for each member who has had any; labels taken back are left out.
+
+    Held against what is known by now: a lead may have mended a wrong answer.
+    """
     found = Label.objects.in_project(project).current().at_stage(Stage.PROBE)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
-    truth = _known(labels)
+    truth = known.answers_by_now({label.revision_id for label in labels})
     by_member: dict[Membership, list[Label]] = defaultdict(list)
     for label in labels:
         by_member[label.member].append(label)
@@ -92,13 +95,6 @@ def rows(project: Project) -> Iterator[dict[str, Any]]:
             "corrected": result.corrected,
             "wrong": [wrong.item.key for wrong in result.wrong],
         }
-
-
-def _known(labels: Iterable[Label]) -> dict[int, Resolution]:
-    """What is known by revision: what was said last, for a lead may have mended it."""
-    revisions = {label.revision_id for label in labels}
-    found = Resolution.objects.known().of_revisions(revisions)
-    return {resolution.revision_id: resolution for resolution in found}
 
 
 def _result(member: Membership, labels: list[Label], truth: dict[int, Resolution]) -> Result:

@@ -41,6 +41,10 @@ class CategoryCount:
     resolved: int
     repeats: int
 
+    @property
+    def share(self) -> float | None:
+        return self.resolved / self.items if self.items else None
+
 
 @dataclass(frozen=True)
 class AbilityCount:
@@ -56,6 +60,10 @@ class AbilityCount:
     @property
     def resolved(self) -> int:
         return sum(row.resolved for row in self.categories)
+
+    @property
+    def share(self) -> float | None:
+        return self.resolved / self.items if self.items else None
 
 
 def overviews(account: Account) -> list[Overview]:

@@ -1,17 +1,19 @@
 """A second person looks at what the labels say of an item, and confirms or contests it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from annotation import fields, picking, queue, resolving, seeing, tasktypes, verifying, writing
+from annotation import queue, resolving, seeing, tasktypes, verifying, writing
+from annotation.errors import Refused, Stale
 from annotation.models import Item, Label, Membership, Stage
-from annotation.offers import Offer, Refused, Stale, Waiting
+from annotation.picking import turns
+from annotation.queue import Offer, Waiting
+from annotation.submissions import Said, Shown
 
 
 @dataclass(frozen=True)
-class Case:
+class Verification:
     """An item to verify: the first label of those that decided it, and what they come to."""
 
     offer: Offer
@@ -19,7 +21,7 @@ class Case:
     decided: dict[str, Any]
 
 
-def next_case(member: Membership, *, now: datetime) -> Case | Waiting:
+def take(member: Membership, *, now: datetime) -> Verification | Waiting:
     """The item that the member verifies now, or why there is none.
 
     Nobody gets an item that they labelled. That the member sees the label is noted.
@@ -27,88 +29,54 @@ def next_case(member: Membership, *, now: datetime) -> Case | Waiting:
     offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
     if isinstance(offer, Waiting):
         return offer
-    return case_of(member, offer, now=now)
-
-
-def case_of(member: Membership, offer: Offer, *, now: datetime) -> Case | Waiting:
-    """The offered item with the label to look at; another if that was taken back meanwhile."""
     first, decided = _judged(offer.item)
     if first is None or decided is None:
         with writing.transact():
             offer.slot.close()
-        return next_case(member, now=now)
+        return take(member, now=now)  # that label was taken back meanwhile
     seeing.note(member, offer.item, now=now)
-    return Case(offer, first, decided)
+    return Verification(offer, first, decided)
 
 
 def confirm(
     member: Membership,
+    shown: Shown,
+    said: Said,
     *,
-    key: str,
-    item_key: str,
-    revision: int,
     of: str,
-    comment: str = "",
-    seconds: float | None = None,
     now: datetime,
 ) -> Label:
-    """Say the same as the labels; `of` is the submission of the label that was shown.
+    """Say the same as the labels, whatever the answers said; `of` is the submission of the label
+    that was shown.
 
     Raises `Stale` if the labels say something else by now, else as `queue.label` does.
     """
     with writing.transact():
-        decided = _still(member, item_key, of)
-        return queue.label(
-            member,
-            key=key,
-            item_key=item_key,
-            revision=revision,
-            answers=decided,
-            comment=comment,
-            seconds=seconds,
-            stage=Stage.VERIFY,
-            now=now,
-        )
+        said = replace(said, answers=_still(member, shown, of))
+        return queue.label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
 def contest(
     member: Membership,
+    shown: Shown,
+    said: Said,
     *,
-    key: str,
-    item_key: str,
-    revision: int,
     of: str,
-    answers: Mapping[str, object],
-    comment: str,
-    seconds: float | None = None,
     now: datetime,
 ) -> Label:
     """Say something else than the labels, and why; somebody then decides.
 
     Raises `Refused` without a comment and for answers that say the same, else as `confirm` does.
     """
-    if not comment.strip():
+    if not said.comment.strip():
         raise Refused("Say in the comment why the label is wrong, then contest it.")
     task = tasktypes.of_project(member.project)
-    try:
-        cleaned = task.clean(answers)
-    except fields.FieldError as error:
-        raise Refused(str(error)) from error
+    cleaned = task.clean(said.answers)
     with writing.transact():
-        decided = _still(member, item_key, of)
+        decided = _still(member, shown, of)
         if verifying.confirms(task, cleaned, decided):
             raise Refused("This says the same as the label. Confirm it, or choose otherwise.")
-        return queue.label(
-            member,
-            key=key,
-            item_key=item_key,
-            revision=revision,
-            answers=answers,
-            comment=comment,
-            seconds=seconds,
-            stage=Stage.VERIFY,
-            now=now,
-        )
+        return queue.label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
 def _judged(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
@@ -124,11 +92,11 @@ def _judged(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
     return first, (first.answers if same else decided)
 
 
-def _still(member: Membership, item_key: str, of: str) -> dict[str, Any]:
+def _still(member: Membership, shown: Shown, of: str) -> dict[str, Any]:
     """What the labels come to, if they are those that the page showed; the item locked."""
-    picking.lock(member)
+    turns.lock(member)
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
-    item = items.filter(key=item_key).first()
+    item = items.filter(key=shown.item_key).first()
     if item is None:
         raise Refused("This is not the item that the page showed. Load the page again.")
     first, decided = _judged(item)

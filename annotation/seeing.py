@@ -1,12 +1,17 @@
 """Who has seen what others say of an item (design 3, rule 6): noted, so that labels can tell."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import islice
+from typing import Any
 
 from annotation import writing
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
 # The stages at which a member gives a label of their own, whatever the item is there for.
 OWN = (Stage.WORK, Stage.PROBE, Stage.BASELINE, Stage.PRACTICE)
+# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+BATCH = 200
 
 
 def note(member: Membership, item: Item, *, now: datetime) -> None:
@@ -27,6 +32,35 @@ def note(member: Membership, item: Item, *, now: datetime) -> None:
             ended_at=None,
             defaults={"created_at": now},
         )
+
+
+def note_all(member: Membership, items: Iterable[int], *, now: datetime) -> None:
+    """The same of the items with these ids, of each of which others have said what is shown.
+
+    So a list costs one statement, and a few more the first time that its items are on it.
+    """
+    if member.pk is None:
+        return
+    shown = set(items)
+    known = Mark.objects.of(member.pk, Mark.Kind.SEEN).on_any(shown)
+    fresh = iter(sorted(shown.difference(known.values_list("item", flat=True))))
+    while batch := list(islice(fresh, BATCH)):
+        marks = [
+            Mark(member=member, item_id=item, kind=Mark.Kind.SEEN, created_at=now) for item in batch
+        ]
+        with writing.transact():
+            Mark.objects.bulk_create(marks, ignore_conflicts=True)
+
+
+def note_list(
+    member: Membership, items: Iterable[Any], *, asked: Mapping[str, Any], now: datetime
+) -> None:
+    """The same of items that are shown `with_resolution`: of those that have one.
+
+    `asked` is what the list was narrowed to: of all of them, if that is what people said.
+    """
+    told = bool(asked.get("annotator") or asked.get("choice"))
+    note_all(member, [i.pk for i in items if told or i.resolution is not None], now=now)
 
 
 def has_labelled(member: Membership, item: Item) -> bool:

@@ -5,12 +5,13 @@ said stays, and so do resolutions. Only how many labels an item gets is brought 
 places are added where they lack, and ones that nobody has begun are closed.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from annotation import assigning, known, tasktypes, writing
@@ -31,6 +32,10 @@ IN_LINE = "places"
 _RECKONING = frozenset({"median", "three"})
 # So many items are brought in line while the lead waits, about ten seconds at most.
 AT_ONCE = 1_000
+# A worker is at it for so many seconds, then the next one takes over.
+SLICE = 30.0
+# A worker that was killed is noticed after this long.
+LEASE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,8 @@ def apply(
 ) -> Applied:
     """Store the values, by name, and do at once what they ask of items that are there.
 
-    Values that have `problems` must not come here. In a large project the caller has the job
-    worked on: `bring_in_line`.
+    Values that have `problems` must not come here. In a large project a worker finds the job by
+    itself; the caller may ring for one.
     """
     now = now or timezone.now()
     with writing.transact():
@@ -85,20 +90,76 @@ def apply(
             _record(project, member, changed)
         if OF_PLACES & set(changed):
             job = _job(project, member, now)
-    if job and Item.objects.in_project(project).count() <= AT_ONCE:
-        bring_in_line(job, now=now)
+    if job and Item.objects.in_project(project).count() <= AT_ONCE and work(job.pk, now=now):
         job = None
     return Applied(changed, job)
 
 
-def bring_in_line(job: Job, *, now: datetime | None = None) -> None:
-    """Give all items as many places as the settings ask for; again is nothing new."""
+def due(now: datetime) -> list[int]:
+    """The ids of jobs that wait for a worker, or whose worker is gone, in one query."""
+    return list(Job.objects.filter(_free(now), kind=IN_LINE).values_list("pk", flat=True))
+
+
+def work(
+    job_id: int,
+    *,
+    now: datetime | None = None,
+    seconds: float = SLICE,
+    stopped: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Give items as many places as the settings ask for, for up to `seconds`; whether all are
+    done. False as well if another worker is at it; again is nothing new.
+
+    What is left waits for the next worker; so does everything, until LEASE is over, if this one
+    fails.
+    """
     now = now or timezone.now()
-    job.state = Job.State.RUNNING
-    job.save(update_fields=["state"])
-    job.done = assigning.apply_overlap(job.project, now=now)
-    job.state, job.finished_at = Job.State.FINISHED, timezone.now()
-    job.save(update_fields=["done", "state", "finished_at"])
+    after = _take(job_id, now)
+    if after is None:
+        return False
+    ends, done, all_done = time.monotonic() + seconds, 0, False
+    project = Project.objects.select_related("task_type").get(jobs=job_id)
+    for step in assigning.in_line(project, now=now, after=after):
+        done, after = done + step.changed, step.last
+        if stopped() or time.monotonic() > ends:
+            break
+    else:
+        all_done = True
+    return _leave(job_id, project, done, None if all_done else after)
+
+
+def _free(now: datetime) -> Q:
+    """Jobs that nobody is at. Where somebody is, `result` says until when, and where they are."""
+    gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
+    return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
+
+
+def _take(job_id: int, now: datetime) -> int | None:
+    """Take the job until LEASE is over; behind which item to go on, None if it is not free."""
+    with writing.transact():
+        found = Job.objects.select_for_update(of=("self",)).filter(_free(now), kind=IN_LINE)
+        job = found.filter(pk=job_id).first()
+        if job is None:
+            return None
+        job.state, job.result["until"] = Job.State.RUNNING, (now + LEASE).timestamp()
+        job.save(update_fields=["state", "result"])
+        return int(job.result.get("after", 0))
+
+
+def _leave(job_id: int, project: Project, done: int, after: int | None) -> bool:
+    """Give the job back with so many more items changed, finished if `after` is None; whether
+    it is. Settings that were changed meanwhile came to this job, which then begins anew."""
+    with writing.transact():
+        asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
+        same = all(getattr(asked, name) == getattr(project, name) for name in OF_PLACES)
+        finished = same and after is None
+        Job.objects.filter(pk=job_id).update(
+            done=F("done") + done,
+            state=Job.State.FINISHED if finished else Job.State.WAITING,
+            result={"after": after} if same and after else {},
+            finished_at=timezone.now() if finished else None,
+        )
+    return finished
 
 
 def unfinished(project: Project) -> Job | None:
@@ -161,9 +222,11 @@ def _of_known(project: Project, wanted: Mapping[str, Any]) -> list[Problem]:
 
 def _job(project: Project, member: Membership, now: datetime) -> Job:
     waiting = unfinished(project)
-    return waiting or Job.objects.create(
-        project=project, kind=IN_LINE, member=member, created_at=now
-    )
+    if waiting is None:
+        return Job.objects.create(project=project, kind=IN_LINE, member=member, created_at=now)
+    # All items again, by the new settings; who is at it by the old ones notices when they leave.
+    Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
+    return waiting
 
 
 def _record(project: Project, member: Membership, changed: dict[str, tuple[Any, Any]]) -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from annotation import tasktypes
-from annotation.models import LIKE_WORK, Item, Label, Membership, Stage
+from annotation import tasktypes, veils
+from annotation.models import LIKE_WORK, Item, Label, Membership
 
 MOST = 100
 
@@ -23,7 +23,7 @@ class Sibling:
 
 def of(member: Membership, item: Item) -> list[Sibling] | None:
     """The item's siblings; None as long as the member has the item to judge blind."""
-    if _is_blind(member, item):
+    if veils.cover(member, item):
         return None
     task = tasktypes.of_project(member.project)
     others = list(Item.objects.in_project(member.project).of_cluster(item)[:MOST])
@@ -44,10 +44,3 @@ def _sibling(task: tasktypes.TaskType, item: Item, label: Label | None) -> Sibli
     judged = task.diff[1] if task.diff else task.correctable
     text = label.revision.texts.get(judged, "")
     return Sibling(item, task.title_of(label.choice), text if isinstance(text, str) else "")
-
-
-def _is_blind(member: Membership, item: Item) -> bool:
-    if not member.project.blind_first:
-        return False
-    labels = Label.objects.current().of_member(member.pk).of_item(item)
-    return not labels.at_stage(Stage.BLIND).exists()

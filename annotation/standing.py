@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.models import Item, Revision
-from annotation.picking import rows
+from annotation.picking import sql
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Held:
 def of(item: Item, revision: Revision) -> Standing:
     """How the item, which is locked, stands at this revision."""
     words = {"item": item.pk, "revision": revision.pk}
-    [found] = rows(
+    [found] = sql.rows(
         f"""
         SELECT r.id, r.source, r.rule, r."values", r.revision_id, s.*, {_ANSWERS[connection.vendor]}
         FROM

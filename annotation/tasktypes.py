@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent / "task_types"
 SWITCHES = declared.SWITCHES
 CHOICE_LENGTH = 40
 RATERS = 20
+OF_CHANGED = "Answer"  # what a changed text is called where its own title would say so
 
 
 class TaskTypeError(ValueError):
@@ -94,8 +95,14 @@ class TaskType:
         return self.blind.fields if stage == "blind" and self.blind else self.fields
 
     def at_first_look(self) -> "TaskType":
-        """The same with the titles that texts have while an item is shown blind."""
-        texts = tuple(replace(text, title=text.blind_title or text.title) for text in self.texts)
+        """The same with the titles that texts have while an item is shown blind.
+
+        What a diff leads to is called "Answer" where a version says nothing else: older ones
+        know no such titles, and the usual one may say that the text was changed.
+        """
+        changed = self.diff[1] if self.diff else ""
+        usual = {t.name: OF_CHANGED if t.name == changed else t.title for t in self.texts}
+        texts = tuple(replace(t, title=t.blind_title or usual[t.name]) for t in self.texts)
         return replace(self, texts=texts)
 
     def asked(self, switches: set[str]) -> "TaskType":
@@ -104,7 +111,7 @@ class TaskType:
         return replace(self, fields=asked)
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
-        """The answers, checked by their fields. Raises `fields.FieldError`."""
+        """The answers, checked by their fields. Raises `FieldError`."""
         return cleaning.clean(self.at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:

@@ -87,6 +87,10 @@ class Taxonomy:
         """The ability of this slug. Raises `UnknownSlugError`."""
         return _find("ability", self.abilities, slug)
 
+    def score_invariant(self) -> tuple[Category, ...]:
+        """The categories whose changes should leave a score as it is."""
+        return tuple(c for c in self.categories if c.expected_effect == "none")
+
     def in_paper(self) -> tuple[Category, ...]:
         """The 23 rows of study 000, table 1, in its order."""
         return tuple(c for c in self.categories if c.in_paper)

@@ -6,11 +6,9 @@ from dataclasses import astuple, dataclass
 
 from django.core import signing
 
+from annotation.errors import Refused
+
 SALT = "queue.offer"
-
-
-class BadTicket(ValueError):
-    """A key that was not made here."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +31,12 @@ def issue(ticket: Ticket) -> str:
 
 
 def read(key: str) -> Ticket:
-    """What the key was made for. Raises `BadTicket`."""
+    """What the key was made for. Raises `Refused`."""
     try:
         *parts, _ = signing.loads(key, salt=SALT)
         return Ticket(*parts)
     except (signing.BadSignature, ValueError, TypeError) as error:
-        raise BadTicket("This page's key is not valid. Load the page again.") from error
+        raise Refused("This page's key is not valid. Load the page again.") from error
 
 
 def digest(key: str) -> str:

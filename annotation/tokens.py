@@ -1,3 +1,7 @@
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
 from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -5,7 +9,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from annotation.models import Account, ApiToken
+from annotation.models import Account, ApiToken, Membership
 from annotation.prepared import Prepared
 
 _LIVE = Prepared(
@@ -15,32 +19,50 @@ _LIVE = Prepared(
         .order_by()
     )
 )
+# Whose key it is and where that person sits, which nearly every call needs both.
+_SEAT = Prepared(
+    lambda digest, slug, used_since: Membership.objects.seats_by_key(digest, slug, used_since)
+)
+# Once an hour is enough to see whether a key is in use, and keeps calls free of a write.
+NOTED = timedelta(hours=1)
 
 
 class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer bs_...`; the key itself is never stored nor logged."""
 
-    def authenticate(self, request: Request | HttpRequest) -> tuple[Account, ApiToken] | None:
+    def authenticate(self, request: Request | HttpRequest) -> tuple[Account, None] | None:
         words = get_authorization_header(request).decode("latin-1").split()  # type: ignore[arg-type]
         if not words or words[0].lower() not in {"bearer", "token"}:
             return None
         if len(words) != 2:
             raise AuthenticationFailed("Send the header as: Authorization: Bearer KEY")
-        token = _LIVE.first(digest=ApiToken.digest_of(words[1]))
+        digest = ApiToken.digest_of(words[1])
+        return self._seated(request, digest) or self._account(digest), None
+
+    @staticmethod
+    def _seated(request: Request | HttpRequest, digest: str) -> Account | None:
+        slug = request.resolver_match.kwargs.get("slug") if request.resolver_match else None
+        if slug is None:
+            return None
+        since: Any = connection.ops.adapt_datetimefield_value(timezone.now() - NOTED)
+        member = _SEAT.first(digest=digest, slug=slug, used_since=since)
+        if member is None or member.account is None:
+            return None
+        member.account.seat = member
+        return member.account
+
+    @staticmethod
+    def _account(digest: str) -> Account:
+        token = _LIVE.first(digest=digest)
         if token is None:
             raise AuthenticationFailed("This key is unknown or revoked. Make a new one.")
-        self._note_use(token)
-        return token.account, token
+        now = timezone.now()
+        if token.last_used_at is None or now - token.last_used_at > NOTED:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.account
 
     def authenticate_header(self, request: Request | HttpRequest) -> str:
         return "Bearer"
-
-    @staticmethod
-    def _note_use(token: ApiToken) -> None:
-        # Once an hour is enough to see whether a key is in use, and keeps calls free of a write.
-        now = timezone.now()
-        if token.last_used_at is None or (now - token.last_used_at).total_seconds() > 3600:
-            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
 
 
 class TokenScheme(OpenApiAuthenticationExtension):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from annotation import importing, known
+from annotation import importing, known, queue
 from annotation.models import (
     Account,
     GuidelinesVersion,
@@ -19,7 +19,8 @@ from annotation.models import (
     Stage,
     texts_digest,
 )
-from annotation.queue import Offer, label, next_offer
+from annotation.queue import Offer
+from annotation.submissions import Said
 
 PASSWORD = "a-long-enough-password"
 TEXTS = {
@@ -152,19 +153,21 @@ def make_guidelines(project: Project, text: str = "Read both answers.") -> Guide
 
 def take(member: Membership, **values: Any) -> Offer:
     """The item that the member holds or takes now; fails the test if there is none."""
-    offer = next_offer(member, **values)
+    offer = queue.next_offer(member, **values)
     assert isinstance(offer, Offer), offer
     return offer
 
 
 def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) -> Label:
-    """The member's label of what was offered."""
-    return label(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        stage=offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.WORK,
-        answers={"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {}),
-        **values,
-    )
+    """The member's label of what was offered; a comment and seconds may stand among the values."""
+    answers = {"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {})
+    said = {name: values.pop(name) for name in ("comment", "seconds") if name in values}
+    stage = offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.WORK
+    return queue.label(member, offer.shown, Said(answers, **said), stage=stage, **values)
+
+
+def correct(
+    member: Membership, offer: Offer, text: str = "A spider has seven legs.", **values: Any
+) -> Offer:
+    """The perturbed text of what was offered, as the member would have it."""
+    return queue.correct(member, offer.shown, {"perturbed": text}, **values)

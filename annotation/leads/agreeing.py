@@ -1,15 +1,15 @@
 """What people said of the same items, as the measures of agreement take it."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from annotation import tasktypes
-from annotation.models import Label, Project, Resolution, Stage
+from annotation import known, tasktypes
+from annotation.models import Label, Project, Stage
 from stats import ratings
 from stats.ratings import Ratings
 
@@ -20,7 +20,7 @@ NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 _SAID = ("item__position", "item__cluster", "member__alias", "answers")
 _WORK = (*_SAID, "current", "counted", "informed")
-_PROBE = (*_SAID, "revision_id", "created_at")
+_PROBE = (*_SAID, "revision_id")
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,18 @@ def questions(project: Project) -> list[Question]:
     return found
 
 
-def work(project: Project, category: str = "") -> list[Said]:
+def work(project: Project, category: str = "", people: Sequence[str] = ()) -> list[Said]:
     """Each person's last counted work label given before they could see what others say.
 
     The label must not be one that was taken back, and the person must have a label of the item in
     force: whose texts were corrected since has to say it again. Items with known answers are left
-    out.
+    out. `people` are those wanted, by alias; none means all.
     """
     last: dict[tuple[int, str], tuple[Said, bool]] = {}
     in_force = set()
     with_total = _totals(project)
     found = Label.objects.of_tests().for_agreement(project, Stage.WORK, category)
+    found = found.of_people(people) if people else found
     for row in found.values_list(*_WORK).iterator(chunk_size=2000):
         position, cluster, person, said, current, counted, informed = row
         if current and counted:
@@ -112,17 +113,15 @@ def work(project: Project, category: str = "") -> list[Said]:
 
 
 def probes(project: Project, category: str = "") -> list[Said]:
-    """Each person's last label of a silent check, with what was known to be right at the time."""
-    known: dict[int, list[Resolution]] = {}
-    for resolution in Resolution.objects.known().of_project(project):
-        known.setdefault(resolution.revision_id, []).append(resolution)
+    """Each person's last label of a silent check, with what is known to be right by now, as the
+    page of silent checks has it."""
     deciding, with_total = tasktypes.of_project(project).deciding.name, _totals(project)
     last: dict[tuple[int, str], Said] = {}
     found = Label.objects.current().for_agreement(project, Stage.PROBE, category)
-    for row in found.values_list(*_PROBE):
-        position, cluster, person, said, revision, then = row
-        right = _in_force(known.get(revision, ()), then)
-        if right:
+    rows = list(found.values_list(*_PROBE))
+    truth = known.answers_by_now({revision for *_, revision in rows})
+    for position, cluster, person, said, revision in rows:
+        if right := truth.get(revision):
             values = with_total({deciding: right.value} | right.values)
             last[position, person] = Said(position, cluster, person, with_total(said), values)
     return list(last.values())
@@ -152,19 +151,25 @@ def answers(question: Question, said: Sequence[Said]) -> Answers:
     return Answers(people, names, nominal, ordered, known, has_numbers)
 
 
+def positions(question: Question, said: Iterable[Said], answer: Mapping[str, str]) -> list[int]:
+    """Where the items stand of which each of these people gave this answer, in their order.
+
+    `answer` is by alias, and named as in `Answers.names`.
+    """
+    people: dict[int, set[str]] = defaultdict(set)
+    for one in said:
+        given = _word(one.answers[question.name]) if _has(one, question) else None
+        if given is not None and given == answer.get(one.person):
+            people[one.position].add(one.person)
+    return sorted(position for position, found in people.items() if found == set(answer))
+
+
 def _totals(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """What adds the total to answers, where the task type has points to add up."""
     task = tasktypes.of_project(project)
     if not any(field.kind == "points" for field in task.fields):
         return lambda said: said
     return lambda said: task.totals(said) | said
-
-
-def _in_force(known: Iterable[Resolution], then: datetime) -> Resolution | None:
-    for one in known:
-        if one.created_at <= then and (one.ended_at is None or then < one.ended_at):
-            return one
-    return None
 
 
 def _has(said: Said, question: Question) -> bool:

@@ -25,7 +25,7 @@ from stats.estimates import Estimate
 from stats.ratings import MISSING, Ratings
 
 # Goes into every key: a change of what the figures mean makes the stored ones old.
-VERSION = 1
+VERSION = 2
 KEEP_SECONDS = 24 * 60 * 60
 
 

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import deciding, tasktypes
+from annotation import deciding, tasktypes, taxonomy
 from annotation.deciding import Deciding
 from annotation.leads import concord, timing
 from annotation.leads.grouping import Grouping
 from annotation.leads.timing import word
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
-from annotation.querysets import ERROR_ITEM
+from annotation.querysets import ERROR_ITEM, SI_ITEM
 from annotation.querysets.counting import tally
 from stats import agreement
 from stats.estimates import Estimate
@@ -27,13 +27,17 @@ from stats.rates import ClusterSums, clustered_wilson, sums_of, withstands
 from stats.spread import Spread
 
 BAR = 0.5
+# Asks for what each item's category is made for, see `meant`.
+MEANT = "as-meant"
 
 
 @dataclass(frozen=True)
 class Row:
     """One category (or other group) of the board. Shares are fractions of 1.
 
-    share: of the resolved items, those that are held for the answer that is asked for.
+    answer: the answer whose share is shown; MEANT if the items of the group are meant for
+        different ones.
+    share: of the resolved items, those that are held for that answer.
     corrected: of the resolved items, those with a revision that a member wrote.
     surgicality: of changed pieces that claim checks name, those that the claim explains; the mean
         over items, each the mean of its labels.
@@ -49,6 +53,7 @@ class Row:
     title: str
     items: int
     resolved: int
+    answer: str
     share: Estimate
     corrected: Estimate
     surgicality: Estimate
@@ -71,14 +76,19 @@ class _Sums:
 def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR) -> list[Row]:
     """The board, in the order of the taxonomy or of the groups' names.
 
-    `value` is the deciding answer whose share is asked for, by default `usual`; `bar` lies between
-    0 and 1.
+    `value` is one of `answers`, whose share is asked for, by default the first; `bar` lies
+    between 0 and 1.
     """
     decides = deciding.of(project)
+    value = value or usual(project)
     tests = Item.objects.in_project(project).originals().of_tests()
-    items = {word(row["group"]): row["n"] for row in tally(tests, group=by.of())}
+    items: dict[str, int] = defaultdict(int)
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for found in tally(tests, group=by.of(), wanted=_wanted(value)):
+        items[word(found["group"])] += found["n"]
+        wanted[word(found["group"])].add(found["wanted"])
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK)
-    sums = _sums(project, decides, by, value or usual(decides))
+    sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
     alphas = concord.alphas(project, by)
     seconds = timing.by(labels.current(), by.of("item__"))
@@ -91,6 +101,7 @@ def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR
             title=by.title_of(name),
             items=items[name],
             resolved=sums[name].resolved,
+            answer=next(iter(wanted[name])) if len(wanted[name]) == 1 else value,
             share=clustered_wilson(shares),
             corrected=clustered_wilson(sums_of(sums[name].corrected)),
             surgicality=clustered_wilson(surgical[name]),
@@ -104,28 +115,54 @@ def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR
     return [row(name) for name in sorted(items, key=by.place_of)]
 
 
-def usual(decides: Deciding) -> str:
-    """The answer whose share is shown unless another is asked for: valid, else the first, of a
-    scale the top."""
-    values = [value for value, _ in decides.options]
+def answers(project: Project) -> tuple[tuple[str, str], ...]:
+    """What a share can be asked of, with titles: the deciding answers, and before them what items
+    are meant for, where each category is made for one of two answers."""
+    options = deciding.of(project).options
+    titles = dict(options)
+    if tasktypes.of_project(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
+        meant = f"{titles[ERROR_ITEM]}, or {titles[SI_ITEM].lower()} where meant"
+        return (MEANT, meant), *options
+    return options
+
+
+def usual(project: Project) -> str:
+    """The answer whose share is shown unless another is asked for: as meant or valid, else the
+    first, of a scale the top."""
+    values = [value for value, _ in answers(project)]
     if not values:
         return ""
-    return ERROR_ITEM if ERROR_ITEM in values else values[-1 if decides.name else 0]
+    known = next((value for value in (MEANT, ERROR_ITEM) if value in values), None)
+    return known or values[-1 if deciding.of(project).name else 0]
+
+
+def _wanted(value: str, prefix: str = "") -> Any:
+    """The answer that is wanted of an item, in SQL: of MEANT the one its category is made for."""
+    if value != MEANT:
+        return Value(value)
+    unchanging = [category.slug for category in taxonomy.load().score_invariant()]
+    made_for_none = Q((f"{prefix}category__in", unchanging))
+    return Case(When(made_for_none, then=Value(SI_ITEM)), default=Value(ERROR_ITEM))
 
 
 def _sums(project: Project, decides: Deciding, by: Grouping, value: str) -> dict[str, _Sums]:
-    """Resolved items by group and cluster: all, those held for the value, those corrected."""
+    """Resolved items by group and cluster: all, those held for what is wanted, those corrected."""
     revised = Revision.objects.filter(item=OuterRef("item"), author__isnull=False)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
     rows = (
         found.order_by()
-        .values(group=by.of("item__"), cluster=F("item__cluster"), held=decides.of_resolution())
+        .values(
+            group=by.of("item__"),
+            cluster=F("item__cluster"),
+            held=decides.of_resolution(),
+            wanted=_wanted(value, "item__"),
+        )
         .annotate(n=Count("pk"), corrected=Count("pk", filter=Q(Exists(revised))))
     )
     clusters: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in rows:
         counts = clusters[word(row["group"]), row["cluster"]]
-        hits = row["n"] if value and word(row["held"]) == value else 0
+        hits = row["n"] if value and word(row["held"]) == row["wanted"] else 0
         for place, n in enumerate((row["n"], hits, row["corrected"])):
             counts[place] += n
     sums: dict[str, _Sums] = defaultdict(_Sums)
@@ -187,18 +224,24 @@ def _means(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSu
 
 
 def _reasons(project: Project, decides: Deciding, by: Grouping) -> Mapping[str, Mapping[str, int]]:
-    """Counted labels with an answer that drops items, by group: the answers, and what was said to
-    be in the way, most frequent first."""
+    """Counted labels with an answer that drops items, or is not what their category is made for,
+    by group: the answers, and what was said to be in the way, most frequent first."""
     labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
-    group, said = by.of("item__"), decides.of_label()
+    meant = MEANT if MEANT in dict(answers(project)) else ""
+    keys = {
+        "group": by.of("item__"),
+        "said": decides.of_label(),
+        "wanted": _wanted(meant, "item__"),
+    }
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in tally(labels, group=group, said=said) if decides.kept is not None else []:
+    for row in tally(labels, **keys) if decides.kept is not None else []:
         value = word(row["said"])
-        if decides.drops(value):
+        if decides.drops(value) or value != (row["wanted"] or value):
             found[word(row["group"])][decides.title(value)] += row["n"]
+    del keys["wanted"]
     for name, titles in deciding.reasons(project):
         reason: Any = KeyTextTransform(name, "answers")
-        for row in tally(labels.answering(name), group=group, said=said, reason=reason):
+        for row in tally(labels.answering(name), **keys, reason=reason):
             told = titles.get(word(row["reason"]), word(row["reason"]))
             title = f"{decides.title(word(row['said']))}: {told.lower()}"
             found[word(row["group"])][title] += row["n"]

@@ -15,6 +15,8 @@ class Account(AbstractUser):
     keys = models.JSONField(
         default=dict, blank=True, help_text="Keys of the label screen that the person changed."
     )
+    # The place in the project that a call speaks of, if its key was looked up together with it.
+    seat: "Membership | None" = None
 
 
 class Role(models.TextChoices):

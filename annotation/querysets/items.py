@@ -86,6 +86,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
             resolution_reason=Subquery(settled.values("reason")[:1]),
         )
 
+    def behind(self, item_id: int) -> ItemQuerySet:
+        """Those that come after this one in the order of `work_slots`."""
+        return self.filter(pk__gt=item_id)
+
     def work_slots(self) -> models.QuerySet[Any, Any]:
         """Rows (id, key, places that all get and that are not closed) of items that get work."""
         slots = Q(slots__stage="work", slots__reason__in=["", "share"])
@@ -100,8 +104,28 @@ class ItemQuerySet(models.QuerySet["Item"]):
         slots = Slot.objects.filter(item=OuterRef("pk"), stage="work")
         return self.filter(Exists(slots), purpose="test")
 
+    def at_positions(self, positions: Iterable[int]) -> ItemQuerySet:
+        return self.filter(position__in=list(positions)).order_by("position").defer("fields")
+
+    def said_to_be(self, annotator: str, choice: str) -> ItemQuerySet:
+        """Items with a label at work in force by this person, of this choice; "" means any."""
+        from annotation.models import Label
+
+        labels = Label.objects.filter(item=OuterRef("pk"), stage="work", current=True)
+        labels = labels.of_people([annotator]) if annotator else labels
+        return self.filter(Exists(labels.filter(choice=choice) if choice else labels))
+
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
         return self.filter(key__in=[key for key in keys if "\0" not in key])
+
+    def on_the_desk_of(self, member_id: int) -> ItemQuerySet:
+        """Held by the member, put aside or flagged by them, or begun."""
+        from annotation.models import Draft, Mark, Slot
+
+        marks = Mark.objects.in_force().filter(member=member_id)
+        parts = (Slot.objects.held_by(member_id), marks, Draft.objects.of(member_id))
+        held, marked, begun = (Exists(part.filter(item=OuterRef("pk"))) for part in parts)
+        return self.filter(held | marked | begun)
 
     def unlabelled(self) -> ItemQuerySet:
         """Without any label at work that is in force."""

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 from annotation.querysets.counting import counts
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Item, Project
+    from annotation.models import Account, Item, Label, Project
 
 # The classes of design 1: what a resolution makes of an item in a run.
 ERROR_ITEM = "valid"
@@ -63,6 +63,9 @@ class LabelQuerySet(models.QuerySet[Any]):
 
     def for_items(self, items: Iterable[Item]) -> LabelQuerySet:
         return self.filter(item__in=list(items)).select_related("revision")
+
+    def of_people(self, aliases: Iterable[str]) -> LabelQuerySet:
+        return self.filter(member__alias__in=list(aliases))
 
     def of_others_than(self, member_id: int | None) -> LabelQuerySet:
         return self.exclude(member_id=member_id)
@@ -117,6 +120,9 @@ class LabelQuerySet(models.QuerySet[Any]):
     def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
         return self.filter(member_id=member_id, stage=stage).order_by("-created_at", "-pk")
 
+    def latest_first(self) -> LabelQuerySet:
+        return self.order_by("-created_at", "-pk")
+
     def of_tests(self) -> LabelQuerySet:
         """Not of items that people practise on or are checked with."""
         return self.filter(item__purpose="test")
@@ -160,10 +166,10 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         """Not of items that people practise on or are checked with."""
         return self.filter(item__purpose="test")
 
-    def judgeable(self) -> ResolutionQuerySet:
-        """Of items that evaluators can be tested with: error items and score-invariant ones."""
-        items = {"item__deleted_at": None, "item__purpose": "test"}
-        return self.filter(value__in=[ERROR_ITEM, SI_ITEM], **items)
+    def judgeable(self, values: Iterable[str] | None = None) -> ResolutionQuerySet:
+        """Of items that evaluators can be tested with: those held for one of these values."""
+        found = self.filter(item__deleted_at=None, item__purpose="test")
+        return found if values is None else found.filter(value__in=list(values))
 
     def of_live_originals(self) -> ResolutionQuerySet:
         """Of the current texts of items that are neither deleted nor repeat others."""
@@ -175,6 +181,11 @@ class ResolutionQuerySet(models.QuerySet[Any]):
 
     def of_item(self, item: Item) -> ResolutionQuerySet:
         return self.filter(item=item)
+
+    def made_by(self, decision: Label) -> ResolutionQuerySet:
+        """What a label of who decides has made, also if it holds no more."""
+        made = {"source": "adjudicated", "created_at": decision.created_at}
+        return self.filter(item=decision.item_id, member=decision.member_id, **made)
 
     def of_items(self, items: Iterable[Item]) -> ResolutionQuerySet:
         return self.filter(item__in=items)

@@ -29,15 +29,33 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
     def seats_of(self, account: Account, slug: str) -> MembershipQuerySet:
-        """The account's place in a project that is not archived, with what the project asks.
+        """The account's place in a project that is not archived, with what the project asks."""
+        return self._seats(slug).filter(account=account).select_related("project__task_type")
 
-        Without the text of its task type, which every request would else read: what a version
-        says is known by its digest (`tasktypes.of_version`).
-        """
+    def seats_by_key(self, digest: str, slug: str, used_since: str) -> MembershipQuerySet:
+        """The same of whom a live key to the API belongs to that was used since then, with the
+        account."""
         return (
-            self.filter(account=account, active=True)
-            .filter(project__slug=slug, project__archived_at=None)
-            .select_related("project__task_type")
+            self._seats(slug)
+            .filter(
+                account__tokens__digest=digest,
+                account__tokens__revoked_at=None,
+                account__tokens__last_used_at__gt=used_since,
+                account__is_active=True,
+            )
+            .select_related("account", "project__task_type")
+        )
+
+    def roles_of(self, account: Account) -> set[str]:
+        """The account's roles in all projects that are not archived."""
+        seats = self.filter(account=account, active=True, project__archived_at=None)
+        return set(seats.order_by().values_list("role", flat=True))
+
+    def _seats(self, slug: str) -> MembershipQuerySet:
+        """Without the text of task types, which every request would else read: what a version
+        says is known by its digest (`tasktypes.of_version`)."""
+        return (
+            self.filter(active=True, project__slug=slug, project__archived_at=None)
             .defer("project__task_type__definition", "project__task_type__source")
             .order_by()
         )

@@ -76,8 +76,15 @@ def heat(value: float | None, bad: str) -> str:
 
 @register.inclusion_tag("annotation/leads/_share.html")
 def estimate(
-    found: Any, bad: str = "", bar: float | None = None, href: str = "", with_n: bool = True
+    found: Any,
+    bad: str = "",
+    *,
+    bar: float | None = None,
+    href: str = "",
+    note: str = "",
+    with_n: bool = True,
 ) -> dict[str, Any]:
     """A cell with a share, its interval in words and as a mark, shaded by how bad it is."""
     shade = heat(found.value, bad) if bad else ""
-    return {"found": found, "shade": shade, "bar": bar, "href": href, "with_n": with_n}
+    told = {"href": href, "note": note, "with_n": with_n}
+    return {"found": found, "shade": shade, "bar": bar, **told}

@@ -1,11 +1,19 @@
-"""How many comments name a member that they have not read yet."""
+"""Who can be named in comments, and how many name a member that they have not read yet."""
+
+from collections.abc import Iterable
 
 from django import template
 
 from annotation import commenting
-from annotation.models import Membership
+from annotation.models import Comment, Membership
 
 register = template.Library()
+
+
+@register.simple_tag
+def people_to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
+    """Aliases that somebody who writes among these comments may want to name."""
+    return commenting.to_name(member, comments)
 
 
 @register.filter

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import template
 
-from annotation.models import Label
+from annotation.models import Item, Label
 from annotation.tasktypes import TaskType
 
 register = template.Library()
@@ -18,12 +18,27 @@ def choice_title(label: Label, task: TaskType) -> str:
 
 
 @register.filter
-def first_look(label: Label, task: TaskType) -> str:
-    """What somebody said of an item before they saw what was changed."""
-    asked = task.blind.fields if task.blind else ()
+def held_title(value: str | None, task: TaskType) -> str:
+    """What is held true of an item in a word or two; nothing if nothing is."""
+    return task.title_of(value) if value else ""
+
+
+@register.filter
+def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
+    """What somebody said of an item before they saw what was changed, by the titles of fields.
+
+    Answers to fields that the task type no longer has keep their names.
+    """
+    asked = {field.name: field for field in (task.blind.fields if task.blind else ())}
     given = label.answers
-    said = [field.shown(given[field.name]) for field in asked if field.name in given]
-    return "; ".join(said) or label.choice
+    known = [(asked[name].title, asked[name].shown(given[name])) for name in asked if name in given]
+    return known + [(name, str(given[name])) for name in given if name not in asked]
+
+
+@register.filter
+def called(item: Item, names: Mapping[int, str]) -> str:
+    """What this page calls an item, where its key would tell too much."""
+    return names.get(item.pk, item.key)
 
 
 @register.simple_tag

@@ -7,9 +7,10 @@ from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import access, taxonomy
+from annotation import access, seeing, taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreeing import Question
 from annotation.leads.agreement import (
@@ -23,6 +24,8 @@ from annotation.leads.agreement import (
 from annotation.models import Item, Membership, Project
 
 SHADES = 4
+# So many items of a cell are listed.
+SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,22 @@ class Line:
 
 @dataclass(frozen=True)
 class Count:
-    """A cell of the matrix: `shade` from 0 to SHADES by its share of the row."""
+    """A cell of the matrix, of what was said by which name: `shade` from 0 to SHADES by its share
+    of the row."""
 
+    said: tuple[str, str]
     n: int
     shade: int
     same: bool
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of a cell: the titles of what was said, how many there are, the first of them."""
+
+    titles: tuple[str, str]
+    n: int
+    first: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,7 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
         "pairs": _pairs(found),
         "persons": _persons(found),
         "matrix": matrix,
+        "cell": matrix and _cell(member, question, category, matrix, query),
         "pair_filter": matrix
         and PairFilter(
             [person for person, _ in found.people],
@@ -176,12 +191,30 @@ def _matrix(found: Agreement, a: str, b: str) -> Matrix | None:
         a, b = sorted(pairs[0], key=lambda person: person != a)
     counts = found.matrix(a, b)
     heads = tuple(found.question.title_of(name) for name in found.names)
-    lines = tuple((heads[i], _line(row, i), sum(row)) for i, row in enumerate(counts))
+    lines = tuple((heads[i], _line(found.names, row, i), sum(row)) for i, row in enumerate(counts))
     return Matrix(a, b, heads, lines)
 
 
-def _line(counts: Sequence[int], same: int) -> tuple[Count, ...]:
+def _line(names: Sequence[str], counts: Sequence[int], same: int) -> tuple[Count, ...]:
     whole = max(1, sum(counts))
     return tuple(
-        Count(n, -(-SHADES * n // whole), same=column == same) for column, n in enumerate(counts)
+        Count((names[same], names[column]), n, -(-SHADES * n // whole), same=column == same)
+        for column, n in enumerate(counts)
     )
+
+
+def _cell(
+    member: Membership, question: Question, category: str, matrix: Matrix, query: QueryDict
+) -> Items | None:
+    """The items of the cell that is asked for by what was said, if one is.
+
+    That the member sees what others say of them is noted.
+    """
+    row, column = query.get("row"), query.get("column")
+    if row is None or column is None:
+        return None
+    said = agreeing.work(member.project, category, [matrix.a, matrix.b])
+    found = agreeing.positions(question, said, {matrix.a: row, matrix.b: column})
+    first = tuple(Item.objects.in_project(member.project).at_positions(found[:SHOWN]))
+    seeing.note_all(member, [item.pk for item in first], now=timezone.now())
+    return Items((question.title_of(row), question.title_of(column)), len(found), first)

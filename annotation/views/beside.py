@@ -10,8 +10,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, drafting, guidelines, offers, queue, siblings
+from annotation import access, drafting, guidelines, queue, siblings, veils
+from annotation.errors import Refused
 from annotation.models import Item, Membership
+from annotation.queue import offers
+from annotation.submissions import Shown
 from annotation.views.painting import HtmxRequest
 from annotation.views.vetting import submission
 
@@ -30,8 +33,8 @@ def draft(request: HttpRequest, slug: str) -> JsonResponse:
     """Keep what the person has begun: a JSON object of key, item, revision and data."""
     member = access.member_for(request, slug, right="label")
     try:
-        kept = drafting.keep(member, **_begun(request.body))
-    except drafting.Refused as problem:
+        kept = drafting.keep(member, *_begun(request.body))
+    except Refused as problem:
         return JsonResponse({"problem": str(problem)}, status=422)
     return JsonResponse({"kept": kept is not None})
 
@@ -42,7 +45,8 @@ def drop(request: HtmxRequest, member: Membership) -> HttpResponse:
     item = _item(member, request.POST.get("item", ""))
     if item:
         drafting.drop(member, item)
-        messages.success(request, f"The draft on {item.key} is thrown away.")
+        name = veils.names(member, [item])[item.pk]
+        messages.success(request, f"The draft on {name} is thrown away.")
     return redirect("piles", slug=member.project.slug)
 
 
@@ -52,7 +56,7 @@ def flag(request: HtmxRequest, member: Membership) -> HttpResponse:
     key = request.POST.get("item", "").replace("\0", "")  # which PostgreSQL refuses to look for
     try:
         stands = queue.flag(member, key, note=request.POST.get("note", "")[:2000])
-    except queue.Refused as problem:
+    except Refused as problem:
         said, status = {"problem": str(problem)}, 422
     else:
         said, status = {"said": _of_flag(key, stands), "flagged": "yes" if stands else ""}, 200
@@ -92,9 +96,12 @@ def told(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _told(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
-    """The guidelines of every item and, of an item that the address names, of its kind."""
+    """The guidelines of every item and, of an item that the address names, of its kind.
+
+    The kind may be its category, so it is not told before a first look.
+    """
     item = _item(member, request.GET.get("item", ""))
-    if version is None or item is None:
+    if version is None or item is None or veils.cover(member, item):
         return {"text": version.text if version else ""}
     found = guidelines.for_item(version, member.project, item)
     return {
@@ -104,23 +111,19 @@ def _told(member: Membership, request: HttpRequest, version: Any) -> dict[str, A
     }
 
 
-def _begun(body: bytes) -> dict[str, Any]:
-    """The arguments of `drafting.keep`. Raises `drafting.Refused` for anything else."""
+def _begun(body: bytes) -> tuple[Shown, Any]:
+    """What the page showed and what was begun on it. Raises `Refused` for anything else."""
     try:
         sent = json.loads(body[: drafting.LONGEST * 6])
-        return {
-            "key": str(sent["key"]),
-            "item_key": str(sent["item"]),
-            "revision": int(sent["revision"]),
-            "data": sent["data"],
-        }
+        shown = Shown(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
+        return shown, sent["data"]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise drafting.Refused("What the page sent cannot be read. Load it again.") from error
+        raise Refused("What the page sent cannot be read. Load it again.") from error
 
 
 def _item(member: Membership, key: str) -> Item | None:
     """An item that the member was shown; any other is as good as none."""
-    item = Item.objects.in_project(member.project).for_page(key)
+    item = veils.find(member, key)
     return item if item and offers.knows(member, item) else None
 
 

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from annotation import (
     access,
@@ -24,9 +24,9 @@ from annotation import (
     verifying,
 )
 from annotation import taxonomy as categories
+from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.models import Account, Item, Label, Membership
-from annotation.offers import Refused, Stale
 
 A_PAGE = 50
 # Asked below the task's own fields, in the same way and with the same keys.
@@ -48,15 +48,18 @@ class MendForm(forms.Form):
     carry = forms.BooleanField(required=False)
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
 def case_list(request: HttpRequest, slug: str) -> HttpResponse:
     """What waits for a decision, fifty a page, and what was decided last.
 
-    `?take=next` leads to the first case that the member can take up.
+    `?take=next` leads to the first case that the member can take up; a POST takes their last
+    decision back.
     """
     member = access.member_for(request, slug, right="adjudicate")
+    if request.method == "POST":
+        return _take_back(request, access.seated(member))
     if "take" in request.GET:
         return _next(request, member)
     counts = cases.counts(member.project)
@@ -74,6 +77,7 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": cases.rows(member, page.object_list),
         "now": timezone.now(),
         "decided": cases.decided(member.project)[:A_PAGE],
+        "last": cases.last_decided(member),
         "rate": verifying.contest_rate(member.project) if member.project.verify else None,
     }
     return render(request, "annotation/adjudicate/list.html", context)
@@ -105,9 +109,22 @@ def _decide(request: HttpRequest, member: Membership, item: Item) -> HttpRespons
     if not form.is_valid():
         raise Refused("What the page sent cannot be used. Load it again.")
     why = request.POST.get(WHY, "")
-    label = cases.decide(member, **form.shown(), **form.said(), why=why, now=timezone.now())
+    label = cases.decide(member, form.shown(), form.said(), why=why, now=timezone.now())
     messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
     return _next(request, member)
+
+
+def _take_back(request: HttpRequest, member: Membership) -> HttpResponse:
+    try:
+        item = cases.take_back(member, now=timezone.now())
+    except Refused as problem:
+        messages.error(request, str(problem))
+        return redirect("adjudicate", member.project.slug)
+    if item is None:
+        messages.info(request, "There is no decision of yours to take back.")
+        return redirect("adjudicate", member.project.slug)
+    messages.success(request, f"Your decision of {item.key} is taken back. Decide it anew.")
+    return redirect("case", member.project.slug, item.key)
 
 
 def _ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
@@ -190,13 +207,14 @@ def _paint(
         "revisions": item.revisions.all(),
         "labels": Label.objects.of_item(item).for_page(),
         "comments": commenting.of_item(member, item, now=now),
+        "last": cases.last_decided(member),
         "problem": problem,
     }
     status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
     return render(request, "annotation/adjudicate/case.html", context, status=status)
 
 
-def _in_words(task: tasktypes.TaskType, said: cases.Said) -> dict[str, Any]:
+def _in_words(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:
     blind = task.blind.fields if task.blind and said.blind else ()
     given = said.blind.answers if said.blind else {}
     return {

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import access, commenting
+from annotation.errors import Refused, TooEarly
 from annotation.models import Item, Membership
 from annotation.views.painting import HtmxRequest
 
@@ -30,7 +31,10 @@ class CommentForm(forms.Form):
 @never_cache
 @login_required
 def comments(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The comments on `?item=`, as a page or, for htmx, by themselves; a POST adds one."""
+    """The comments on `?item=`, as a page or, for htmx, by themselves; a POST adds one.
+
+    With `beside` they come as the label screen shows them beside its item.
+    """
     member = access.member_for(request, slug, right="enter")
     if request.method == "POST":
         return _change(request, access.seated(member))
@@ -67,7 +71,7 @@ def _change(request: HtmxRequest, member: Membership) -> HttpResponse:
             commenting.withdraw(member, item, data["withdraw"], now=now)
         else:
             commenting.say(member, item, data["text"], now=now)
-    except commenting.Refused as problem:
+    except Refused as problem:
         kept = {"comment_problem": str(problem), "kept": data["text"]}
         return _paint(request, member, item, status=422, **kept)
     if request.htmx:
@@ -91,10 +95,16 @@ def _paint(
     context = {"project": member.project, "member": member, "item": item, **values}
     try:
         context["comments"] = commenting.of_item(member, item, now=timezone.now())
-    except commenting.TooEarly as problem:
+    except TooEarly as problem:
         context["too_early"] = str(problem)
-    template = "annotation/_comments.html" if request.htmx else "annotation/comments.html"
-    return render(request, template, context, status=status)
+    return render(request, _template(request), context, status=status)
+
+
+def _template(request: HtmxRequest) -> str:
+    if not request.htmx:
+        return "annotation/comments.html"
+    beside = "beside" in request.GET
+    return "annotation/vetting/_comments.html" if beside else "annotation/_comments.html"
 
 
 def _nothing(request: HtmxRequest, member: Membership) -> HttpResponse:

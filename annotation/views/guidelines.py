@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import access
 from annotation import guidelines as versions
+from annotation.errors import Refused
 from annotation.models import GuidelinesVersion, Membership
 
 # So many kinds of item have a box of their own; more would bury the page.
@@ -87,7 +88,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
             form.cleaned_data["note"],
             access.seated(lead),
         )
-    except versions.Refused as problem:
+    except Refused as problem:
         form.add_error(None, str(problem))
         return _editor(request, lead, form, variants, status=422)
     said = f"Version {version.number} is published and announced to all who label."

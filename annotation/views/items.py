@@ -1,5 +1,7 @@
 """All items of a project, and all that is known of one of them."""
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -8,9 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import access, commenting, diffs, tasktypes
+from annotation import access, answers, commenting, diffs, seeing, tasktypes
 from annotation.filters import ItemPageFilter
-from annotation.models import Item, Label, Resolution, Revision
+from annotation.models import Item, Label, Membership, Resolution, Revision
+from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
 
 A_PAGE = 50
@@ -20,18 +23,29 @@ A_PAGE = 50
 @vary_on_headers("HX-Request")  # or the way back here could show the rows alone
 @login_required
 def items(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Items without their texts, filtered, fifty a page."""
+    """Items without their texts, filtered, fifty a page.
+
+    That the member sees what is held true of them is noted.
+    """
     member = access.member_for(request, slug, right="items")
     task = tasktypes.of_version(member.project.task_type)
     choices = [(str(option.value), option.title) for option in task.deciding.options]
+    people = Membership.objects.in_project(member.project).who_label()
     found = ItemPageFilter(
-        request.GET, Item.objects.in_project(member.project).for_list(), choices=choices
+        request.GET,
+        Item.objects.in_project(member.project).for_list(),
+        choices=choices,
+        people=[person.alias for person in people],
+        categories=task.categories,
     )
+    page = Paginator(found.qs, A_PAGE).get_page(request.GET.get("page"))
+    seeing.note_list(member, page.object_list, asked=request.GET, now=timezone.now())
     context = {
         "project": member.project,
         "member": member,
+        "task": task,
         "filters": found.form,
-        "page": Paginator(found.qs, A_PAGE).get_page(request.GET.get("page")),
+        "page": page,
     }
     template = "annotation/items.html#rows" if request.htmx else "annotation/items.html"
     return render(request, template, context)
@@ -61,10 +75,21 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "difference": diffs.of(revision) if task.diff else None,
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
-        "resolution": Resolution.objects.current().of_item(found).first(),
         "comments": commenting.of_item(member, found, now=timezone.now()),
     }
-    return render(request, "annotation/item.html", context)
+    return render(request, "annotation/item.html", context | _facts(member, task, found))
+
+
+def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
+    """What is held true of an item, and its own fields: a file may tell in them what is true."""
+    resolution = Resolution.objects.current().of_item(item).first()
+    values = resolution.values if resolution else {}
+    beside = {name: value for name, value in values.items() if name != task.deciding.name}
+    return {
+        "resolution": resolution,
+        "held": answers.in_words(task, beside),
+        "own_fields": item.fields.items() if member.can_see_results else [],
+    }
 
 
 def _shown(item: Item, number: str) -> Revision:

@@ -9,10 +9,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, known, probing, tasktypes
+from annotation import access, answers, known, probing, seeing, tasktypes
 from annotation.answers import PRACTICE, PROBE, PURPOSES
+from annotation.errors import Refused
 from annotation.models import Item, Label, Membership, Resolution, Stage
 
 
@@ -74,9 +76,11 @@ def probes(request: HttpRequest, slug: str) -> HttpResponse:
     """How each person did on silent checks."""
     lead = access.member_for(request, slug, right="manage")
     task = tasktypes.of_project(lead.project)
+    found = probing.results(lead.project)
+    wrong_ones = {wrong.item.pk for result in found for wrong in result.wrong}
+    seeing.note_all(lead, wrong_ones, now=timezone.now())
     results = [
-        (result, [(wrong, *_compared(task, wrong)) for wrong in result.wrong])
-        for result in probing.results(lead.project)
+        (result, [(wrong, *_compared(task, wrong)) for wrong in result.wrong]) for result in found
     ]
     context = {
         "project": lead.project,
@@ -99,7 +103,7 @@ def _set(lead: Membership, form: KnownForm, said: dict[str, object]) -> bool:
         known.set_answer(
             lead.project, item, data["purpose"], right, data["explanation"], access.seated(lead)
         )
-    except known.Refused as problem:
+    except Refused as problem:
         form.add_error(None, str(problem))
         return False
     return True
@@ -110,9 +114,9 @@ def _release(request: HttpRequest, lead: Membership) -> HttpResponse:
     item = Item.objects.in_project(lead.project).for_page(key)
     try:
         if item is None:
-            raise known.Refused("There is no item of this key any more.")
+            raise Refused("There is no item of this key any more.")
         known.release(item, access.seated(lead))
-    except known.Refused as problem:
+    except Refused as problem:
         messages.error(request, str(problem))
         return _page(request, lead, KnownForm(), status=422)
     messages.success(request, f"{item.key} is an item to work on again.")
@@ -128,6 +132,9 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     task = tasktypes.of_project(lead.project)
+    groups = [(purpose, _entries(lead, task, purpose)) for purpose in PURPOSES]
+    shown = [entry.item.pk for _, entries in groups for entry in entries]
+    seeing.note_all(lead, shown, now=timezone.now())
     context = {
         "project": lead.project,
         "member": lead,
@@ -136,7 +143,7 @@ def _page(
             (field, frozenset() if field.name not in (chosen or {}) else _words(field, chosen))
             for field in task.resolved
         ],
-        "groups": [(purpose, _entries(lead, task, purpose)) for purpose in PURPOSES],
+        "groups": groups,
         "unknown": known.unknown(lead.project),
     }
     return render(request, "annotation/practice/known.html", context, status=status)

@@ -1,23 +1,26 @@
 """How far is the work, and what is known of each category? The reports of a project's leads."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from annotation import access, deciding, ledger
-from annotation.deciding import Deciding
 from annotation.leads import board, grouping
 from annotation.leads.board import Row
 from annotation.leads.grouping import Grouping
 from annotation.leads.pace import Pace
 from annotation.ledger import Progress
 from annotation.models import Project
+from annotation.querysets import ERROR_ITEM
 
 # What the board can be sorted by, and what of a row that is; None comes last both ways.
 ORDERS: dict[str, Callable[[Row], Any]] = {
@@ -31,6 +34,17 @@ ORDERS: dict[str, Callable[[Row], Any]] = {
     "detectability": lambda row: row.detectability.value,
     "more": lambda row: row.more,
 }
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the board: where its items are and those that its share counts, empty if no list
+    holds just them; `note` says what the share counts, if not what it mostly does."""
+
+    row: Row
+    items: str
+    counted: str
+    note: str
 
 
 class ByForm(forms.Form):
@@ -51,12 +65,15 @@ class BoardForm(ByForm):
     """Which answer's share is shown, and the bar that it is held against."""
 
     def __init__(
-        self, query: Mapping[str, Any], groupings: Sequence[Grouping], decides: Deciding
+        self,
+        query: Mapping[str, Any],
+        groupings: Sequence[Grouping],
+        answers: Sequence[tuple[str, str]],
     ) -> None:
         super().__init__(query, groupings)
-        if decides.options:  # points have none
+        if answers:  # points have none
             self.fields["value"] = forms.ChoiceField(
-                label="Share of", required=False, choices=decides.options
+                label="Share of", required=False, choices=answers
             )
         self.fields["bar"] = forms.IntegerField(
             label="Bar, in %", required=False, min_value=1, max_value=99
@@ -90,11 +107,12 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 def category_board(request: HttpRequest, slug: str) -> HttpResponse:
     """What is known of each category, and whether more items would change it."""
     member = access.member_for(request, slug, right="manage")
-    project, decides = member.project, deciding.of(member.project)
+    project, answers = member.project, board.answers(member.project)
     groupings = grouping.choices(project)
-    form = BoardForm(request.GET, groupings, decides)
+    form = BoardForm(request.GET, groupings, answers)
     by = next((one for one in groupings if one.name == form.chosen("by")), groupings[0])
-    value = form.chosen("value") or board.usual(decides)
+    value = form.chosen("value") or board.usual(project)
+    answer = dict(answers).get(value, "")
     percent = form.chosen("bar") or round(100 * board.BAR)
     shown = {"by": by.name, "value": value, "bar": percent}
     kept = ledger.standings(project, by=by, value=value, bar=percent / 100, now=timezone.now())
@@ -102,16 +120,19 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": project,
         "member": member,
-        "filters": BoardForm(shown, groupings, decides),
+        "filters": BoardForm(shown, groupings, answers),
         "by": by,
-        "answer": decides.title(value),
+        "answer": answer,
         "value": value,
         "bar": percent / 100,
         "kept": kept,
-        "rows": order(kept.value),
+        "lines": [_line(project, by, row, value, dict(answers)) for row in order(kept.value)],
         "sort": sort,
         "columns": _shown(kept.value),
-        "chart": _share_chart(kept.value, decides.title(value), percent / 100),
+        # A title of the axis does not break into lines.
+        "chart": _share_chart(
+            kept.value, "As meant" if value == board.MEANT else answer, percent / 100
+        ),
     }
     return render(request, "annotation/leads/board.html", context)
 
@@ -131,6 +152,17 @@ def _order(wanted: str) -> tuple[str, Callable[[Sequence[Row]], list[Row]]]:
     return wanted, ordered
 
 
+def _line(project: Project, by: Grouping, row: Row, value: str, titles: Mapping[str, str]) -> Line:
+    if by.name not in grouping.OF_TAXONOMY or not row.name:
+        return Line(row, "", "", "")
+    items = f"{reverse('items', args=[project.slug])}?{urlencode({by.name: row.name})}"
+    if row.answer == board.MEANT:
+        return Line(row, items, "", "")
+    counted = f"{items}&{urlencode({'resolution': row.answer})}"
+    said = row.answer in (value, ERROR_ITEM)
+    return Line(row, items, counted, "" if said else titles[row.answer].lower())
+
+
 def _shown(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
     """Name, title and explanation of the columns; those that the project does not use are out."""
     used = {
@@ -144,7 +176,8 @@ COLUMNS = [
     ("items", "Items", "Neither deleted ones nor those that repeat others."),
     ("resolved", "Resolved", "Items of which the project holds something true."),
     ("share", "", "Of the resolved items, with an interval that knows that items of one question"
-     " are alike."),
+     " are alike. As meant: score-invariant in categories that should change no score, valid in"
+     " all others."),
     ("corrected", "Corrected", "Resolved items with a text that a member mended."),
     ("surgicality", "Surgicality", "Changed pieces that the claim explains, of all that were"
      " checked: the mean over items."),

@@ -11,10 +11,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
-from annotation import begun, diffs, guidelines, keymaps, piles, practising, queue, tasktypes
+from annotation import (
+    begun,
+    commenting,
+    diffs,
+    guidelines,
+    keymaps,
+    piles,
+    practising,
+    queue,
+    tasktypes,
+)
 from annotation import taxonomy as categories
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
-from annotation.offers import Offer, Waiting
+from annotation.queue import Offer, Waiting
 
 
 class HtmxRequest(HttpRequest):
@@ -73,12 +83,14 @@ def _frame(request: HttpRequest, member: Membership) -> dict[str, Any]:
 def _desk(request: HttpRequest, member: Membership, shown: Shown) -> dict[str, Any]:
     progress = queue.progress(member)
     told = guidelines.current(member.project)
+    recent = queue.recent(member)
     return {
         **_frame(request, member),
         "actions": keymaps.ACTIONS,
         "progress": progress,
         "piles": piles.counts(member, progress),
-        "recent": queue.recent(member),
+        "recent": recent,
+        "comments_of_others": commenting.by_others(member, recent[0].item) if recent else 0,
         "told": told,
         "news": told if told and told.number > member.guidelines_seen else None,
         "said": shown.said,

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation import access, drafting, piles, queue, tasktypes
+from annotation import access, drafting, piles, queue, tasktypes, veils
 from annotation.forms import PileForm
 
 A_PAGE = 50
@@ -35,6 +35,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     name = request.GET.get("pile", "")
     name = name if name in PILES else "todo"
     rows = _rows(name, member, piles.Search(**form.search()))
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
+    named = page.object_list if name in ("todo", "drafts", "skipped") else ()
     context = {
         "project": member.project,
         "member": member,
@@ -45,7 +47,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "piles": piles.counts(member, progress),
         "progress": progress,
         "now": timezone.now(),
-        "page": Paginator(rows, A_PAGE).get_page(request.GET.get("page")),
+        "page": page,
+        "names": veils.names(member, [row.item for row in named]),
     }
     return render(request, "annotation/piles.html", context)
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import access, answers, diffs, known, practising, tasktypes
 from annotation.answers import PRACTICE
+from annotation.errors import Refused
 from annotation.models import Membership, PracticeRound
 
 
@@ -75,7 +76,7 @@ def _act(request: HttpRequest, lead: Membership) -> HttpResponse:
         raise Http404
     try:
         messages.success(request, _done(data, member, access.seated(lead)))
-    except practising.Refused as problem:
+    except Refused as problem:
         messages.error(request, str(problem))
         return _people(request, lead, status=422)
     return redirect("practice-people", slug=lead.project.slug)

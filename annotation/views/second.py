@@ -13,9 +13,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import access, answers, diffs, fields, queue, seconding, tasktypes
 from annotation import taxonomy as categories
+from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.models import Account, Label, Membership, Stage
-from annotation.offers import Refused, Stale, Waiting
+from annotation.queue import Waiting
 
 # Asked below the task's own fields, in the same way and with the same keys.
 _COMMENT = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)
@@ -70,12 +71,12 @@ def _answer(request: HttpRequest, member: Membership) -> str:
     shown, form = AnswerForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("What the page sent cannot be used. Load it again.")
-    of, now, said = shown.cleaned_data["of"], timezone.now(), form.said()
-    if shown.cleaned_data["confirm"]:
-        del said["answers"]
-        label = seconding.confirm(member, **form.shown(), **said, of=of, now=now)
+    confirming = shown.cleaned_data["confirm"]
+    answer = seconding.confirm if confirming else seconding.contest
+    of = shown.cleaned_data["of"]
+    label = answer(member, form.shown(), form.said(), of=of, now=timezone.now())
+    if confirming:
         return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
-    label = seconding.contest(member, **form.shown(), **said, of=of, now=now)
     return f"{label.item.key}: you contested the label; somebody will decide."
 
 
@@ -83,7 +84,7 @@ def _paint(
     request: HttpRequest, member: Membership, problem: Refused | None = None
 ) -> HttpResponse:
     assert isinstance(request.user, Account)
-    found = seconding.next_case(member, now=timezone.now())
+    found = seconding.take(member, now=timezone.now())
     context = {
         "project": member.project,
         "member": member,
@@ -97,7 +98,7 @@ def _paint(
     return render(request, "annotation/verify.html", context, status=status)
 
 
-def _case(request: HttpRequest, member: Membership, case: seconding.Case) -> dict[str, Any]:
+def _case(request: HttpRequest, member: Membership, case: seconding.Verification) -> dict[str, Any]:
     task, revision = _task(member), case.offer.revision
     again = request.method == "POST" and request.POST.get("item") == case.offer.item.key
     return {
@@ -108,14 +109,21 @@ def _case(request: HttpRequest, member: Membership, case: seconding.Case) -> dic
         "texts": revision.texts,
         "difference": diffs.of(revision) if task.diff else None,
         "asked": (*task.fields, _COMMENT),
-        "answers": _sent(request, task) if again else {},
-        "contesting": again and not request.POST.get("confirm"),
+        **(_sent(request, task) if again else _begun(case.offer.previous)),
     }
 
 
 def _sent(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
     """What was sent and refused, so that it is not lost."""
-    return LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
+    said = LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
+    return {"answers": said, "contesting": not request.POST.get("confirm")}
+
+
+def _begun(taken_back: Label | None) -> dict[str, Any]:
+    """The words of a contest that the member took back; only a contest has a comment."""
+    if taken_back is None or not taken_back.comment:
+        return {"answers": {}, "contesting": False}
+    return {"answers": taken_back.answers | {"comment": taken_back.comment}, "contesting": True}
 
 
 def _task(member: Membership) -> tasktypes.TaskType:

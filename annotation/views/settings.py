@@ -170,12 +170,10 @@ class SettingsForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the settings; a POST changes them, or with `in-line` finishes what a change began."""
+    """Show the settings; a POST changes them."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _page(request, lead, SettingsForm(lead.project))
-    if "in-line" in request.POST:
-        return _go_on(request, lead)
     form = SettingsForm(lead.project, request.POST)
     if not form.is_valid():
         return _page(request, lead, form, status=422)
@@ -225,20 +223,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {TITLES.get(rule, rule)}" for name, rule in value.items())
-    return value
-
-
-def _go_on(request: HttpRequest, lead: Membership) -> HttpResponse:
-    job = settings.unfinished(lead.project)
-    if job:
-        _ask_a_worker(job.pk)
-        messages.success(request, "A worker was asked again to bring the places in line.")
-    return redirect("settings", slug=lead.project.slug)
+        value = "; ".join(f"{name}: {TITLES.get(rule, rule)}" for name, rule in value.items())
+    return "nothing" if value in ("", None) else value
 
 
 def _ask_a_worker(job_id: int) -> None:
-    """Have the job done. Without a broker it stays on record, and the page offers to ask again."""
+    """Have the job done at once. A broker that is down is no harm: workers look by themselves."""
     try:
         tasks.bring_in_line.delay(job_id)
     except OperationalError:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import access, adapting, diffing, tasktypes
 from annotation.adapting import Adapted
+from annotation.errors import Stale
 from annotation.models import Item, Membership, Project, TaskTypeVersion
 from annotation.views.painting import HtmxRequest
 
@@ -78,7 +79,7 @@ def _save(request: HttpRequest, member: Membership) -> HttpResponse:
         version = adapting.save(
             project, adapted, member=access.seated(member), shown=form.get("shown") or 0
         )
-    except adapting.Stale as problem:
+    except Stale as problem:
         return _page(request, member, adapted, status=409, stale=str(problem))
     said = f"Stored as {version}. It is asked from the next item on." if version else ""
     messages.success(request, said or "This is what the project asks already.")

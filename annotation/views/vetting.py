@@ -13,9 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import access, begun, drafting, practising, queue, tasktypes
+from annotation.errors import Refused, Stale
 from annotation.forms import CorrectionForm, LabelForm, ShownForm
 from annotation.models import Label, Membership, Slot
-from annotation.offers import Offer
+from annotation.queue import Offer
 from annotation.reading import showing
 from annotation.views import painting
 from annotation.views.painting import HtmxRequest, Notice, Shown
@@ -73,8 +74,8 @@ def label(request: HtmxRequest, member: Membership) -> HttpResponse:
     task = tasktypes.of_project(member.project)
     form = LabelForm(request.POST, task)
     try:
-        made = queue.label(member, **_checked(form).shown(), **form.said())
-    except queue.Refused as problem:
+        made = queue.label(member, _checked(form).shown(), form.said())
+    except Refused as problem:
         return _explain(request, member, problem, form)
     if practising.lesson(made):
         return painting.page(request, member, Shown(lesson=made, said="Stored."))
@@ -89,12 +90,12 @@ def correct(request: HtmxRequest, member: Membership) -> HttpResponse:
     try:
         shown = _checked(form).shown()
         texts = {correctable: form.cleaned_data["text"]}
-        offer = queue.correct(member, **shown, texts=texts, note=form.cleaned_data["note"])
-    except queue.Refused as problem:
+        offer = queue.correct(member, shown, texts, note=form.cleaned_data["note"])
+    except Refused as problem:
         return _explain(request, member, problem, form)
     drafting.keep_words(member, offer.item, offer.revision.number)
     said = f"The text of {offer.item.key} is corrected; this is revision {offer.revision.number}."
-    if offer.revision.number == shown["revision"]:
+    if offer.revision.number == shown.revision:
         said = f"The text of {offer.item.key} is as it was; there was nothing to store."
     return _go_on(request, member, said, offer)
 
@@ -108,7 +109,7 @@ def undo(request: HtmxRequest, member: Membership) -> HttpResponse:
         return _go_on(request, member, f"There is no label of yours to undo.{stands}")
     if offer.previous:
         drafting.bring_back(member, offer.previous, begun.entries(offer.previous.answers))
-    return _go_on(request, member, f"Undone: {offer.item.key} waits for a new label.", offer)
+    return _go_on(request, member, f"Undone: {offer.name} waits for a new label.", offer)
 
 
 @submission
@@ -127,10 +128,10 @@ def skip(request: HtmxRequest, member: Membership) -> HttpResponse:
     form = ShownForm(request.POST)
     try:
         shown = _checked(form).shown()
-        queue.skip(member, **shown)
-    except queue.Refused as problem:
+        queue.skip(member, shown)
+    except Refused as problem:
         return _explain(request, member, problem, form)
-    said = f"{shown['item_key']} is skipped: it lies on that pile until you take it back."
+    said = f"{shown.item_key} is skipped: it lies on that pile until you take it back."
     return _go_on(request, member, said)
 
 
@@ -145,10 +146,10 @@ def _wanted(request: HtmxRequest, member: Membership, shown: Shown) -> Shown:
 def _reopened(member: Membership, key: str, shown: Shown) -> Shown:
     try:
         offer = queue.reopen(member, key)
-    except queue.Refused as problem:
+    except Refused as problem:
         notice = Notice("This item cannot be opened.", str(problem))
         return Shown(queue.next_offer(member), notice=notice)
-    return Shown(offer, said=f"{offer.item.key} is open again.", edit=shown.edit)
+    return Shown(offer, said=f"{offer.name} is open again.", edit=shown.edit)
 
 
 def _stored(made: Label, task: tasktypes.TaskType) -> str:
@@ -159,18 +160,18 @@ def _stored(made: Label, task: tasktypes.TaskType) -> str:
 
 
 def _checked(form: ShownForm) -> ShownForm:
-    """The form, if its values can be used at all; else `queue.Refused` in the form's words."""
+    """The form, if its values can be used at all; else `Refused` in the form's words."""
     if form.is_valid():
         return form
     lines = [f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
-    raise queue.Refused("What the page sent cannot be used. " + " ".join(lines))
+    raise Refused("What the page sent cannot be used. " + " ".join(lines))
 
 
 def _explain(
-    request: HtmxRequest, member: Membership, problem: queue.Refused, form: ShownForm
+    request: HtmxRequest, member: Membership, problem: Refused, form: ShownForm
 ) -> HttpResponse:
     """The item as it is now, with what went wrong above it and what was written in it again."""
-    stale = isinstance(problem, queue.Stale)
+    stale = isinstance(problem, Stale)
     title = "The item changed while you looked at it." if stale else "This was not stored."
     kept = drafting.keep_sent(member, request.POST)
     written = request.POST.get("text") or request.POST.get("comment", "")
@@ -188,7 +189,7 @@ def _explain(
 
 def _is_of(offer: object, form: ShownForm) -> bool:
     """Whether the item that is painted now is the one that the form was about."""
-    return isinstance(offer, Offer) and offer.item.key == form.data.get("item")
+    return isinstance(offer, Offer) and offer.name == form.data.get("item")
 
 
 def _go_on(
@@ -203,4 +204,4 @@ def _go_on(
     address = reverse("vet", args=[member.project.slug])
     if offer is None or offer.slot.state == Slot.State.HELD:
         return redirect(address)
-    return redirect(f"{address}?{urlencode({'item': offer.item.key})}")
+    return redirect(f"{address}?{urlencode({'item': offer.name})}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.core.management.color import no_style
 from django.db import connection, models
 
-from annotation import diffs, drafts, importing, queue, tasktypes
+from annotation import diffs, importing, queue, tasktypes
 from annotation.models import (
     Account,
     ApiToken,
@@ -28,6 +28,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from annotation.submissions import Said
 from formats.rows import Row
 
 ORIGINALS = 64
@@ -56,7 +57,7 @@ def project(items: int, *, people: int, overlap: int) -> Project:
     assert items >= ORIGINALS
     made = importing.create_project("bench", overlap=overlap)
     task = tasktypes.from_definition(made.task_type.definition)
-    importing.store(made, drafts.check(_rows(), task))
+    importing.store(made, importing.check(_rows(), task))
     for revision in Revision.objects.filter(item__project=made):
         diffs.of(revision)
     for number in range(people):
@@ -81,13 +82,7 @@ def label_half(made: Project, member: Membership) -> int:
     """The member has labelled the first half of the items, one after the other; how many."""
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    queue.label(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        answers=open_to(made).answers,
-    )
+    queue.label(member, offer.shown, Said(open_to(made).answers))
     half = made.items.count() // 2
     _copy_labels(half)
     tidy()

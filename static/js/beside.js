@@ -1,18 +1,21 @@
-// What stands beside the item when it is wanted: the guidelines, or the item's siblings.
+// What stands beside the item when it is wanted: guidelines, siblings of the item, or comments on
+// it; where the item has no label yet, comments on the one labelled last.
 import * as keys from "./keys.js";
 import { ask, panel, parse, say, screen } from "./page.js";
 
 const aside = () => document.getElementById("beside");
-const link = (kind) => document.querySelector(`[data-${kind}]`);
+const link = (kind) => panel().querySelector(`[data-${kind}]`) ?? document.querySelector(`#screen [data-${kind}]`);
 
 let back = null;
 
 export const isOpen = () => !aside().hidden;
 
 function addressOf(kind) {
+  const url = new URL(link(kind).href);
   const { item } = panel().dataset;
-  const url = link(kind).getAttribute("href").split("?")[0];
-  return item ? `${url}?item=${encodeURIComponent(item)}` : url;
+  if (kind === "comments") url.searchParams.set("beside", "yes");
+  else if (item) url.searchParams.set("item", item);
+  return url;
 }
 
 async function fill(kind) {
@@ -20,6 +23,8 @@ async function fill(kind) {
   if (answer.kind !== "stored" && answer.kind !== "refused") return false;
   aside().replaceChildren(parse(answer.body));
   keys.print(aside());
+  window.htmx.process(aside());
+  restore();
   aside().dataset.kind = kind;
   aside().hidden = false;
   screen().dataset.beside = kind;
@@ -47,7 +52,7 @@ export function toggle(kind) {
   return true;
 }
 
-// Another item is painted: guidelines stay, in what they say of that item; siblings were of the last.
+// Another item is painted: guidelines stay, in what they say of that item; all else was of the last.
 export function follow() {
   if (!isOpen()) return;
   if (aside().dataset.kind === "guidelines" && link("guidelines")) fill("guidelines");
@@ -56,3 +61,24 @@ export function follow() {
     delete screen().dataset.beside;
   }
 }
+
+// ------------------------------------------------------------------------- a comment that is begun
+
+const text = () => aside().querySelector("textarea");
+const nameOf = () => `comment|${screen().dataset.who}|${text().form.elements.item.value}`;
+
+function restore() {
+  if (text() && !text().value.trim()) text().value = sessionStorage.getItem(nameOf()) ?? "";
+}
+
+document.addEventListener("input", ({ target }) => {
+  if (target === text()) sessionStorage.setItem(nameOf(), target.value);
+});
+
+// It is sent, or stands there again with what is wrong with it.
+document.addEventListener("htmx:after:swap", () => {
+  if (!text()) return;
+  sessionStorage.setItem(nameOf(), text().value.trim());
+  keys.print(aside());
+  text().focus();
+});

@@ -85,7 +85,7 @@ const ACTIONS = {
   e: openGold,
   n: () => say(reading.go(panel(), 1)),
   p: () => say(reading.go(panel(), -1)),
-  u: () => press('[data-press="u"]'),
+  u: () => press('[data-press="u"]') || say("There is nothing of yours to take back."),
   w: () => say(reading.fold(panel())),
   x: () => contest(),
   y: () => press('[data-press="y"]'),
@@ -93,7 +93,7 @@ const ACTIONS = {
 };
 
 keys.listen((name) => {
-  if (/^[\d+-]$/.test(name)) return Boolean(form) && !form.hidden && (!ready.is() || fields.press(form, name));
+  if (/^[\d+-]$/.test(name)) return Boolean(form) && !form.hidden && (!ready.is() || fields.press(form, name) || fields.deny(form, keys.keyOf));
   if (!Object.hasOwn(ACTIONS, name)) return false;
   ACTIONS[name]();
   return true;

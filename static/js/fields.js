@@ -7,58 +7,63 @@
 // with radios, checkboxes or textareas named after the field; what a key picks has [data-key] (the
 // key's own name, whatever a person made of it). Where one key is a whole label, the options of
 // the first field are submit buttons instead. [data-store] sends, [data-cancel] takes a pick back,
-// [data-total] shows the sum of the points, [data-fields-said] is the live region.
+// [data-total] shows the sum of the points, [data-fields-said] is the live region. What is wrong with
+// an answer stands at its field in [data-problem] until something is done about it.
 //
 // The screen calls
 //   bind(form)          once a form is painted; conditions, active field and total are set
 //   press(form, key)    a key by its name; true if it meant something to the active field
+//   deny(form, keyOf)   says at the active field that it has no such key, and which it has
 //   move(form, step)    -1 or 1: to the field above or below; true if there are others
 //   cancel(form)        Esc: takes back a pick that waits for more; true if there was one
 //   complete(form)      true if the form can be sent as it is
 //   missing(form)       the first field that still needs an answer, or null
-//   ask(form)           goes to that field and says what it wants; true if there was one
+//   ask(form)           goes to that field and says there what it wants; true if there was one
 //   send(form)          Ctrl+Enter: sends, or asks for what is missing
 //   answers(form)       what is filled in, by input name, each a list of texts (for drafts)
 //   pick(form, value)   takes a pick of the first field up again (from a draft)
 // and sees only ordinary submit events: of a quick form the submitter is the button picked, and
-// it comes once all that the pick asks for is answered. Every change of an answer is an ordinary
+// it comes once all that the form asks besides is answered, or the person sends it. Every change of an answer is an ordinary
 // input event. The form gets [data-bound], the active field [data-active].
 
-const SINGLE = new Set(["choice", "yesno", "scale", "points"]);
-const WRITTEN = new Set(["text", "edit"]);
+import { active, all, chosenTitle, isAsked, isOpen, missing, openPiece, picks, pieces } from "./asked.js";
+import { sends, shown, SINGLE, title, total, WRITTEN } from "./asked.js";
 
-const picks = new WeakMap(); // of a quick form: the button that was picked
+export { answers, complete, missing } from "./asked.js";
+
 let roaming = false; // arrows inside a group of radios pick, but do not move on
-
-const all = (form) => [...form.querySelectorAll("[data-field]")];
-const shown = (form) => all(form).filter((field) => !field.hidden);
-const named = (form, name) => form.querySelector(`[data-field="${CSS.escape(name)}"]`);
-const sends = (field) => Boolean(field.querySelector("button.choice"));
-const title = (field) => field.dataset.title;
 
 function say(form, text) {
   form.querySelector("[data-fields-said]")?.replaceChildren(text);
 }
 
-function valuesOf(form, field) {
-  if (sends(field)) return picks.has(form) ? [picks.get(form).value] : [];
-  return [...field.querySelectorAll("input:checked, textarea")].map((input) => input.value.trim()).filter(Boolean);
+function hush(form) {
+  for (const problem of form.querySelectorAll("[data-problem]")) {
+    const field = problem.closest("[data-field]");
+    const others = field.getAttribute("aria-describedby").split(" ").filter((id) => id !== problem.id);
+    if (others.length) field.setAttribute("aria-describedby", others.join(" "));
+    else field.removeAttribute("aria-describedby");
+    problem.remove();
+  }
 }
 
-const isAnswered = (form, field) => valuesOf(form, field).length > 0;
-
-function isAsked(form, field) {
-  const { whenField, whenValues } = field.dataset;
-  if (whenField === undefined) return true;
-  const other = named(form, whenField);
-  if (!other || other.hidden) return false;
-  const wanted = whenValues.split(" ");
-  return valuesOf(form, other).some((value) => wanted.includes(value));
+// In sight and with the field's own description, for who comes to it by a screen reader.
+function complain(form, field, text) {
+  hush(form);
+  const problem = document.createElement("p");
+  problem.className = "asked-problem";
+  problem.dataset.problem = "";
+  problem.id = `asked-${field.dataset.field}-problem`;
+  problem.textContent = text;
+  field.querySelector("legend").after(problem);
+  field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${problem.id}`.trim());
+  goTo(form, field);
+  say(form, `${title(field)}: ${text}`);
 }
 
 // Fields are asked, or hidden and disabled, so that a hidden answer is never sent.
 function refresh(form) {
-  const before = shown(form);
+  hush(form);
   for (const field of all(form)) {
     field.hidden = !isAsked(form, field);
     if (field.dataset.whenField !== undefined) field.disabled = field.hidden;
@@ -67,20 +72,7 @@ function refresh(form) {
   for (const button of form.querySelectorAll("button[data-store][type=button], button[data-cancel]")) button.hidden = !waits;
   if (active(form)?.hidden) activate(form, shown(form)[0]);
   total(form);
-  return shown(form).filter((field) => !before.includes(field));
 }
-
-function total(form) {
-  const output = form.querySelector("[data-total]");
-  if (!output) return;
-  const points = shown(form).filter((field) => field.dataset.kind === "points");
-  const given = points.flatMap((field) => valuesOf(form, field)).map(Number);
-  const sum = given.reduce((one, other) => one + other, 0);
-  const left = points.length - given.length;
-  output.textContent = given.length === 0 ? "–" : left ? `${sum} so far` : String(sum);
-}
-
-const active = (form) => form.querySelector("[data-field][data-active]");
 
 function activate(form, field) {
   if (!field || field === active(form)) return;
@@ -89,7 +81,8 @@ function activate(form, field) {
 }
 
 function focusIn(field) {
-  const input = field.querySelector("input:checked, input, textarea, button.choice");
+  const open = field.dataset.kind === "claim_check" ? openPiece(field) : null;
+  const input = (open ?? field).querySelector("input:checked, input, textarea, button.choice");
   input?.focus();
   field.scrollIntoView({ block: "nearest" });
 }
@@ -99,20 +92,10 @@ function goTo(form, field) {
   focusIn(field);
 }
 
-const needs = (form, field) =>
-  field.dataset.required !== undefined &&
-  !isAnswered(form, field) &&
-  !(field.dataset.unless && isAnswered(form, named(form, field.dataset.unless)));
-
-export const missing = (form) => shown(form).find((field) => needs(form, field)) ?? null;
-export const complete = (form) => missing(form) === null;
-
 export function ask(form) {
   const field = missing(form);
   if (!field) return false;
-  goTo(form, field);
-  const verb = WRITTEN.has(field.dataset.kind) ? "Write an answer" : "Choose an answer";
-  say(form, `${title(field)}: ${verb} first.`);
+  complain(form, field, WRITTEN.has(field.dataset.kind) ? "Write an answer first." : "Choose an answer first.");
   return true;
 }
 
@@ -121,20 +104,6 @@ export function send(form) {
   const first = shown(form)[0];
   if (first && sends(first)) form.requestSubmit(picks.get(form));
   else form.requestSubmit(form.querySelector("[data-store]"));
-}
-
-export function answers(form) {
-  const found = {};
-  for (const field of shown(form)) {
-    if (sends(field)) {
-      if (picks.has(form)) found[field.dataset.field] = valuesOf(form, field);
-      continue;
-    }
-    for (const input of field.querySelectorAll("input:checked, textarea")) {
-      if (input.value.trim()) (found[input.name] ??= []).push(input.value);
-    }
-  }
-  return found;
 }
 
 export function move(form, step) {
@@ -146,26 +115,20 @@ export function move(form, step) {
   return true;
 }
 
-// After an answer that says all there is to say: to the next field that still has none.
-function moveOn(form, field) {
+// After an answer that says all there is to say: to the next field that is open, if any is. A pick
+// that waits goes out by itself only once nothing is.
+function moveOn(form, field, said = `${title(field)}: ${chosenTitle(form, field)}.`) {
   const fields = shown(form);
-  const below = fields.slice(fields.indexOf(field) + 1);
-  const open = (other) => !isAnswered(form, other) && (other.dataset.required !== undefined || SINGLE.has(other.dataset.kind));
-  const next = below.find(open) ?? missing(form);
-  const said = `${title(field)}: ${chosenTitle(form, field)}.`;
-  if (picks.has(form) && complete(form) && !next) {
-    send(form);
-  } else if (next) {
+  const open = fields.filter((other) => other !== field && isOpen(form, other));
+  const next = open.find((other) => fields.indexOf(other) > fields.indexOf(field)) ?? missing(form);
+  if (next) {
     goTo(form, next);
     say(form, `${said} Next: ${title(next)}.`);
+  } else if (picks.has(form) && !open.length) {
+    send(form);
   } else {
-    say(form, `${said} All is answered: Ctrl and Enter store it.`);
+    say(form, `${said} ${open.length ? "The rest may stay open" : "All is answered"}: Ctrl and Enter store it.`);
   }
-}
-
-function chosenTitle(form, field) {
-  if (sends(field)) return picks.get(form)?.dataset.title ?? "";
-  return [...field.querySelectorAll("label.choice:has(:checked)")].map((label) => label.dataset.title).join(", ");
 }
 
 export function pick(form, value) {
@@ -173,13 +136,13 @@ export function pick(form, value) {
   if (button) take(form, button);
 }
 
-// True if the pick asks for more before it can be sent.
+// True if more is asked before the pick can be sent.
 function take(form, button) {
   for (const other of form.querySelectorAll("button.choice[data-chosen]")) other.removeAttribute("data-chosen");
   picks.set(form, button);
   button.dataset.chosen = "";
   refresh(form);
-  const follows = shown(form).find((field) => field.dataset.whenField !== undefined && !isAnswered(form, field));
+  const follows = shown(form).find((field) => !sends(field) && isOpen(form, field));
   if (!follows) return false;
   goTo(form, follows);
   const how = follows.dataset.required === undefined ? "Answer, or store it as it is with Ctrl and Enter." : "";
@@ -217,6 +180,15 @@ export function press(form, key) {
   return true;
 }
 
+export function deny(form, keyOf) {
+  const field = takesKeys(form) ?? active(form);
+  const keyed = [...field.querySelectorAll("[data-key]")].map((option) => option.dataset.key);
+  const keys = pieces(field).length ? ["1", "2"] : keyed.filter(Boolean);
+  const text = keys.length ? `No such key here; ${keys.map(keyOf).join(", ")} choose.` : "No key chooses here; the arrows lead to another field.";
+  complain(form, field, text);
+  return true;
+}
+
 // The key of what is chosen already: takes it back where no answer is needed.
 function again(form, field, input) {
   if (field.dataset.required !== undefined) return moveOn(form, field);
@@ -226,10 +198,7 @@ function again(form, field, input) {
   say(form, `${title(field)}: no answer.`);
 }
 
-// The changed pieces are a list; the keys 1 and 2 answer the one with the focus, or the first open.
-const pieces = (field) => [...field.querySelectorAll("li:has(input)")];
-const openPiece = (field) => pieces(field).find((piece) => !piece.querySelector(":checked"));
-
+// The keys 1 and 2 answer the changed piece with the focus, or the first open one.
 function ofPiece(field, key) {
   const focused = pieces(field).find((piece) => piece.contains(document.activeElement));
   const inputs = (focused ?? openPiece(field) ?? pieces(field)[0])?.querySelectorAll("input");
@@ -250,8 +219,9 @@ function changed(form, input) {
 function nextPiece(form, field, input) {
   const said = input.value === "explained" ? "Explained by the claim" : "Collateral";
   const next = openPiece(field);
-  next?.querySelector("input").focus();
-  say(form, next ? `${said}. ${next.getAttribute("aria-label")}.` : `${said}. Every change is answered.`);
+  if (!next) return moveOn(form, field, `${said}. Every change is answered.`);
+  next.querySelector("input").focus();
+  say(form, `${said}. ${next.getAttribute("aria-label")}.`);
 }
 
 // A text box keeps its arrows until there is nothing more to go through in it.
@@ -284,9 +254,7 @@ function onClick(form, event) {
   } else if (button.matches("[data-store]")) {
     if (button.type === "button") send(form);
     else if (ask(form)) event.preventDefault();
-  } else if (take(form, button)) {
-    event.preventDefault();
-  } else if (ask(form)) {
+  } else if (take(form, button) || ask(form)) {
     event.preventDefault();
   }
 }
@@ -314,6 +282,7 @@ export function bind(form) {
   form.addEventListener("click", (event) => onClick(form, event));
   form.addEventListener("keydown", (event) => onKey(form, event));
   form.addEventListener("keyup", () => (roaming = false));
+  form.addEventListener("input", () => hush(form));
   form.addEventListener("change", (event) => changed(form, event.target));
   form.addEventListener("focusin", (event) => activate(form, event.target.closest("[data-field]")));
   restore(form);

@@ -118,7 +118,7 @@ function ofWaiting() {
   if (!late.length) return [];
   const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
   const why = late.at(-1).why;
-  const text = "Kept in this browser, and sent by itself.";
+  const text = `Kept in this browser, and sent by itself.${handle.isStuck() ? " The next item comes then." : ""}`;
   const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
   return [line("warning", `${many} ${WHY[why]}.`, text, act)];
 }
@@ -139,12 +139,13 @@ function ofRefused(one) {
   return line("error", title, words, open, button("Close", () => remove(one)));
 }
 
-function show() {
+export function show() {
   const refused = read().filter((one) => one.refused);
   document.getElementById("outbox").replaceChildren(...ofWaiting(), ...refused.map(ofRefused));
 }
 
-// `handlers`: sent(left) after labels were sent late, open(item, then) to show an item.
+// `handlers`: sent(left) after labels were sent late, open(item, then) to show an item, isStuck()
+// if there is nothing to do until then.
 export function begin(handlers) {
   handle = handlers;
   window.addEventListener("online", flush);

@@ -4,10 +4,19 @@ export const panel = () => document.getElementById("panel");
 export const say = (text) => document.getElementById("announcer").replaceChildren(text);
 export const address = (name) => screen().dataset.base + name;
 
-// Words in sight as well, beside the last label.
+const LIFTED = 6000;
+let lifted = 0;
+
+// Words in sight as well, beside the last label; where that is scrolled away they come to the person.
 export function tell(text) {
   const last = document.querySelector("[data-last]");
-  if (last) last.textContent = text;
+  if (last) {
+    last.textContent = text;
+    delete last.dataset.lifted;
+    if (last.getBoundingClientRect().top < 0) last.dataset.lifted = "";
+    clearTimeout(lifted);
+    lifted = setTimeout(() => delete last.dataset.lifted, LIFTED);
+  }
   say(text);
 }
 

@@ -13,10 +13,16 @@ import * as trouble from "./trouble.js";
 // How long a choice is in sight before the next item comes.
 const SHOWN = 333;
 
-let stuck = null; // the item whose label waits, and after which none is here yet
+let stuck = null; // the panel whose label waits, and after which none is here yet
+
+// Whether the painted item is labelled and only the connection is missing to go on.
+export const isStuck = () => stuck === panel();
+export const WAITS = "Your label of this item waits to be sent; the next item comes then.";
 
 // Why a submission must not go out now; empty if it may. `null` needs no word: it is a double press.
+// The label of a stuck item is not sent again: it waits already.
 export function objection(form) {
+  if (isStuck()) return WAITS;
   if (!ready.is()) return null;
   if (form.matches("[data-editor], [data-send=quiet], [data-send=flag]")) return "";
   if (!editor.hasUnsaved(panel())) return "";
@@ -56,13 +62,16 @@ async function arrive(answer, isNextHere) {
   trouble.clear();
   if (!isNextHere) return place(answer.body);
   await ahead.arrived();
-  if (ahead.isHere()) paint(ahead.take(), answer.body);
-  else await fetchNext(answer.body);
+  if (!ahead.isHere()) return fetchNext(answer.body);
+  paint(ahead.take(), answer.body);
   document.querySelector("[data-last]").textContent = answer.body;
 }
 
 async function fetchNext(said) {
-  if (await load(said)) return;
+  if (await load(said)) {
+    document.querySelector("[data-last]").textContent = said;
+    return;
+  }
   trouble.show("connection", `${said} The next item comes with the connection.`, () => fetchNext(said));
 }
 
@@ -70,17 +79,17 @@ async function fetchNext(said) {
 function goOnWithout(entry) {
   outbox.later();
   const said = `${entry.item}: “${entry.title}” is kept here until it can be sent.`;
-  if (ahead.isHere()) paint(ahead.take(), said);
-  else {
-    stuck = entry.item;
-    say(`${said} The next item comes with the connection.`);
-  }
+  if (ahead.isHere()) return paint(ahead.take(), said);
+  stuck = panel();
+  outbox.show();
+  say(`${said} The next item comes with the connection.`);
 }
 
 // Labels that had waited are stored: what they did to the desk, and the item that comes with it.
 export function sentLate(left) {
-  tell(left ? `${left} more to send.` : "All your labels are stored now.");
-  if (!left && (!hasItem() || stuck === panel().dataset.item)) load();
+  const said = left ? `${left} more to send.` : "All your labels are stored now.";
+  tell(said);
+  if (!left && (!hasItem() || isStuck())) fetchNext(said);
   else bringNext();
 }
 

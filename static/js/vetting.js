@@ -11,7 +11,7 @@ import { panel, say, tell } from "./page.js";
 import { begin, bringNext, focusTarget, labelForm, load } from "./painting.js";
 import * as reading from "./reading.js";
 import * as ready from "./ready.js";
-import { objection, openItem, remindOfChoice, sentLate, submit } from "./sending.js";
+import { isStuck, objection, openItem, remindOfChoice, sentLate, submit, WAITS } from "./sending.js";
 
 document.addEventListener(
   "submit",
@@ -47,6 +47,7 @@ const ACTIONS = {
   f: () => pressKey("f"),
   g: () => beside.toggle("guidelines") || tell("This project has no guidelines yet."),
   b: () => beside.toggle("siblings") || tell("Siblings are not shown here."),
+  m: () => beside.toggle("comments") || tell("Label an item first; then you can read and write comments on it."),
   n: () => goOn() || say(reading.go(panel(), 1)),
   p: () => say(reading.go(panel(), -1)),
   s: () => pressKey("s"),
@@ -56,9 +57,16 @@ const ACTIONS = {
   "?": () => document.getElementById("keys").showModal(),
 };
 
+// What would be done with an item that has its label and cannot go yet.
+const WITH_ITEM = new Set(["c", "e", "f", "s", "u"]);
+
 keys.listen((name, event) => {
+  if (isStuck() && (/^[\d+-]$/.test(name) || WITH_ITEM.has(name))) {
+    tell(WAITS);
+    return true;
+  }
   if (name === "Enter" && (event.target.closest("a, button, summary, input") || !goOn())) return false;
-  if (/^[\d+-]$/.test(name) && labelForm()) return !ready.is() || fields.press(labelForm(), name);
+  if (/^[\d+-]$/.test(name) && labelForm()) return !ready.is() || fields.press(labelForm(), name) || fields.deny(labelForm(), keys.keyOf);
   if (!Object.hasOwn(ACTIONS, name)) return false;
   ACTIONS[name]();
   return true;
@@ -74,6 +82,7 @@ const CLICKS = {
   keys: () => ACTIONS["?"](),
   guidelines: () => beside.toggle("guidelines"),
   siblings: () => beside.toggle("siblings"),
+  comments: () => beside.toggle("comments"),
   close: () => beside.close(),
   goOn: () => goOn(),
 };
@@ -86,6 +95,7 @@ document.addEventListener(
     if (event.target.closest("textarea, summary, [data-piece]")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
+    if (isStuck()) tell(WAITS);
   },
   true,
 );
@@ -102,6 +112,8 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => {
   const form = event.target.closest?.("#panel form");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    const comment = event.target.closest?.("#beside form");
+    if (comment) return comment.requestSubmit();
     const wanted = form?.matches("[data-editor]") ? form : labelForm();
     if (wanted) complete(wanted, event);
   }
@@ -121,5 +133,5 @@ keys.print(document);
 begin();
 remindOfChoice();
 holding.begin();
-outbox.begin({ sent: sentLate, open: openItem });
+outbox.begin({ sent: sentLate, open: openItem, isStuck });
 bringNext();

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation import cases, queue
+from annotation.errors import Refused
 from annotation.models import (
     Item,
     Label,
@@ -16,6 +17,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from annotation.submissions import Said
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +34,7 @@ def disputed(judge: Membership, *choices: str, **values: Any) -> Item:
     for choice in choices or ("valid", "invalid"):
         member = make_member(judge.project)
         while (offer := take(member)).item != item:
-            queue.skip(member, key=offer.key, item_key=offer.item.key, revision=1)
+            queue.skip(member, offer.shown)
         say(member, offer, choice, comment=f"It is {choice}.", seconds=12.0)
     return item
 
@@ -44,14 +46,9 @@ def shown(member: Membership, item: Item) -> cases.Case:
 def decide(member: Membership, item: Item, choice: str = "valid", **values: Any) -> Label:
     case = shown(member, item)
     assert case.offer, case.barred
-    return cases.decide(
-        member,
-        key=case.offer.key,
-        item_key=item.key,
-        revision=case.offer.revision.number,
-        answers={"choice": choice},
-        **{"why": "slip", "comment": "The second label is right.", "now": timezone.now(), **values},
-    )
+    said = Said({"choice": choice}, values.pop("comment", "The second label is right."))
+    known = {"why": "slip", "now": timezone.now(), **values}
+    return cases.decide(member, case.offer.shown, said, **known)
 
 
 def standing(item: Item) -> Resolution:
@@ -87,7 +84,7 @@ def test_a_decision_becomes_the_resolution(judge: Membership) -> None:
 @pytest.mark.parametrize("why, needed", [("", "Choose why"), ("mood", "no reason")])
 def test_a_decision_says_why_people_disagreed(judge: Membership, why: str, needed: str) -> None:
     item = disputed(judge)
-    with pytest.raises(queue.Refused, match=needed):
+    with pytest.raises(Refused, match=needed):
         decide(judge, item, why=why)
     assert not Resolution.objects.exists()
 
@@ -168,16 +165,9 @@ def test_a_stale_page_cannot_decide_for_who_labelled_it(judge: Membership) -> No
     case = shown(judge, item)
     assert case.offer
     make_member(judge.project, "adjudicator")
-    with pytest.raises(queue.Refused, match="Leave it to"):
-        cases.decide(
-            judge,
-            key=case.offer.key,
-            item_key=item.key,
-            revision=1,
-            answers={"choice": "valid"},
-            why="slip",
-            now=timezone.now(),
-        )
+    said = Said({"choice": "valid"})
+    with pytest.raises(Refused, match="Leave it to"):
+        cases.decide(judge, case.offer.shown, said, why="slip", now=timezone.now())
 
 
 def test_a_site_admin_without_a_place_only_looks(judge: Membership) -> None:
@@ -220,7 +210,7 @@ def test_a_request_can_be_taken_back_until_somebody_begins(judge: Membership) ->
 @pytest.mark.parametrize("purpose", ["practice", "probe"])
 def test_what_is_known_of_an_item_is_not_decided(judge: Membership, purpose: str) -> None:
     item = make_item(judge.project, purpose=purpose, slots=0)
-    with pytest.raises(queue.Refused, match="known answer"):
+    with pytest.raises(Refused, match="known answer"):
         cases.ask(judge, item, now=timezone.now())
 
 
@@ -229,8 +219,7 @@ def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
     judge.project.save()
     item = make_item(judge.project)
     member = make_member(judge.project)
-    offer = take(member)
-    queue.label(member, key=offer.key, item_key=item.key, revision=1, answers={"error": "no"})
+    queue.label(member, take(member).shown, Said({"error": "no"}))
     say(member, take(member), "valid")
     cases.ask(judge, item, now=timezone.now())
     [said] = shown(judge, item).said
@@ -244,7 +233,5 @@ def test_a_decision_is_not_asked_again_by_a_route(judge: Membership) -> None:
     cases.ask(judge, item, now=timezone.now())
     decide(judge, item, "valid")
     other = make_member(judge.project)
-    offer = take(other)
-    answers = {"choice": "not-sure", "reason": "needs-expert"}
-    queue.label(other, key=offer.key, item_key=item.key, revision=1, answers=answers)
+    say(other, take(other), "not-sure")
     assert not cases.waiting(judge.project).exists()

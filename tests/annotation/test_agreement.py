@@ -1,10 +1,12 @@
 """Whose labels make the figures of agreement, what the figures are, and who sees them."""
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import count
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.core.cache import cache
@@ -15,10 +17,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import known
+from annotation import known, probing
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreement import Agreement, Row
-from annotation.models import ApiToken, Item, Label, Membership, Project, Slot, Stage
+from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
 from stats import bootstrap
 from tests.builders import (
     Cast,
@@ -343,13 +345,17 @@ def test_each_person_is_held_against_what_was_known_to_be_right(project: Project
     assert found.labels == 0
 
 
-def test_the_answer_that_was_known_when_a_label_was_given_decides(project: Project) -> None:
+def test_a_known_answer_that_was_mended_decides_here_and_among_the_silent_checks(
+    project: Project,
+) -> None:
     [ann] = people_of(project, "ann")
     item = make_known(project, purpose="probe", right="invalid")
-    make_label(item, ann, "invalid", stage=Stage.PROBE)
+    make_label(item, ann, "valid", stage=Stage.PROBE)
+    assert row(measured(project), "against-known", "ann").value == 0
     later = timezone.now() + timedelta(minutes=1)
     known.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None, now=later)
     assert row(measured(project), "against-known", "ann").value == 1
+    assert [result.right for result in probing.results(project)] == [1]
 
 
 # Empty and constant
@@ -433,11 +439,12 @@ def test_the_page_shows_every_figure_with_its_n_and_interval(people: Cast) -> No
     assert "&lt;b&gt;ben&lt;/b&gt;" in shown
     assert "<b>ben</b>" not in shown
     # Of ben's five valid ones, ann says valid of four.
-    assert 'data-shade="4" data-kind="same">4<' in shown
+    assert re.search(r'data-shade="4" data-kind="same"><a href="[^"]+">4<', shown)
 
 
 @pytest.mark.parametrize(
-    "query", ["?field=nothing", "?category=x&a=1&b=2", "?a=ann&b=ann", "?a=%00"]
+    "query",
+    ["?field=nothing", "?category=x&a=1&b=2", "?a=ann&b=ann", "?a=%00", "?row=%00&column=x"],
 )
 def test_nonsense_in_the_address_is_no_choice(people: Cast, query: str) -> None:
     assert "70.0 %" in page(people, query)
@@ -491,3 +498,22 @@ def test_the_command_prints_the_table_without_silent_checks(people: Cast, capsys
     call_command("results", "confusion", "--project", people.project.slug)
     cells = json.loads(capsys.readouterr().out)["rows"]
     assert sum(cell["n"] for cell in cells) == 10
+
+
+def test_a_number_of_the_matrix_leads_to_its_items_and_that_is_noted(people: Cast) -> None:
+    first, second = "ann", "<b>ben</b>"
+    [question] = agreeing.questions(people.project)[:1]
+    cells = agreement.measure(people.project, question).cells
+    cell = next(one for one in cells if one.said == ("valid", "invalid"))
+    a, b = cell.people
+    query = urlencode({"a": a, "b": b, "row": "valid", "column": "invalid"})
+    shown = page(people, f"?{query}")
+    listed = re.findall(r'/items/([^/]+)/">', shown[shown.index('id="cell-title"') :])
+    assert {a, b} == {first, second}
+    assert len(listed) == cell.n > 0
+    for key in listed:
+        said = dict(Label.objects.filter(item__key=key).values_list("member__alias", "choice"))
+        assert (said[a], said[b]) == ("valid", "invalid")
+    marks = Mark.objects.of(people.lead.pk, Mark.Kind.SEEN)
+    assert set(marks.values_list("item__key", flat=True)) == set(listed)
+    assert 'id="cell-title"' not in page(people, "?a=ann")

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from annotation import assigning, importing, queue, tasktypes
 from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
+from annotation.submissions import Said
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
@@ -183,9 +184,8 @@ def test_settings_that_are_in_force_already_change_nothing(lead: Membership) -> 
 
 def test_items_that_ask_for_no_work_get_none(lead: Membership, member: Membership) -> None:
     make_item(lead.project)
-    offer = take(member)
     answers = {"choice": "not-sure", "reason": "question-unclear"}  # which takes the item out
-    queue.label(member, key=offer.key, item_key=offer.item.key, revision=1, answers=answers)
+    queue.label(member, take(member).shown, Said(answers))
     accepted = make_item(lead.project, slots=0)
     make_resolution(accepted)
     make_item(lead.project, slots=0, duplicate_of=accepted)

@@ -71,6 +71,24 @@ def test_another_answer_can_be_asked_for(project: Project) -> None:
     assert rows(project, value="invalid")[0].share.value == pytest.approx(2 / 3)
 
 
+def test_in_a_category_that_should_change_no_score_the_share_is_of_score_invariant_items(
+    project: Project,
+) -> None:
+    unchanging = {"category": "superficial", "source_ability": "factual"}
+    resolved(project), resolved(project, "score-invariant")
+    resolved(project, "score-invariant", **unchanging), resolved(project, "valid", **unchanging)
+    resolved(project, "score-invariant", **unchanging)
+    factual, unchanged = rows(project)
+    assert (factual.answer, factual.share.value) == ("valid", 0.5)
+    assert (unchanged.answer, unchanged.share.value) == ("score-invariant", pytest.approx(2 / 3))
+    [mixed] = rows(project, "source_ability")
+    assert (mixed.answer, mixed.share.value) == (board.MEANT, 0.6)
+    assert [row.share.value for row in rows(project, value="valid")] == [
+        0.5,
+        pytest.approx(1 / 3),
+    ]
+
+
 def test_corrected_are_items_with_a_text_that_a_member_wrote(project: Project) -> None:
     item, _ = make_item(project, slots=0), resolved(project)
     make_revision(item, {"perturbed": "Seven."}, author=make_member(project))
@@ -167,6 +185,17 @@ def test_reasons_against_are_counted_with_what_was_in_the_way(project: Project) 
     }
 
 
+def test_a_label_that_is_not_what_the_category_is_made_for_is_a_reason_against(
+    project: Project,
+) -> None:
+    member = make_member(project)
+    unchanging = make_item(project, category="superficial", ability="score-invariant", slots=0)
+    give(member, "valid", item=unchanging), give(member, "score-invariant"), give(member, "valid")
+    factual, unchanged = rows(project)
+    assert dict(factual.reasons) == {"Score-invariant": 1}
+    assert dict(unchanged.reasons) == {"Valid": 1}
+
+
 def test_the_share_of_a_scale_is_that_of_its_top() -> None:
     project = make_project(task_type="rating", overlap=1)
     values = {"naturalness": 3, "relatedness": 3, "correctness": 3}
@@ -239,6 +268,28 @@ def test_the_page_says_what_is_sorted_and_explains_its_columns(
     assert "?category=number-errors&amp;resolution=valid" in page
 
 
+def test_the_heading_and_each_row_say_which_answer_the_share_counts(
+    lead: Client, project: Project
+) -> None:
+    resolved(project)
+    resolved(project, "score-invariant", category="superficial", ability="score-invariant")
+    address = reverse("board", args=[project.slug])
+    page = lead.get(address).content.decode()
+    assert ">Valid, or score-invariant where meant</a>" in page
+    assert '<small class="board-note">score-invariant</small>' in page
+    assert "?category=superficial&amp;resolution=score-invariant" in page
+    page = lead.get(f"{address}?by=ability").content.decode()
+    assert "?ability=score-invariant&amp;resolution=score-invariant" in page
+
+
+def test_the_bar_is_a_field_of_the_form_and_stays_as_it_was_sent(
+    lead: Client, project: Project
+) -> None:
+    resolved(project)
+    page = lead.get(reverse("board", args=[project.slug]) + "?bar=85").content.decode()
+    assert '<input type="number" name="bar" value="85" min="1" max="99"' in page
+
+
 def test_nonsense_in_the_address_is_the_usual_board(lead: Client, project: Project) -> None:
     resolved(project)
     address = reverse("board", args=[project.slug])
@@ -265,4 +316,4 @@ def test_the_api_gives_the_same_figures_and_says_what_it_takes(
 def test_the_board_is_on_the_command_line(project: Project, capsys: Any) -> None:
     resolved(project)
     call_command("results", "board", project=project.slug, format="csv")
-    assert "number-errors,1,1,1.0" in capsys.readouterr().out
+    assert "number-errors,1,1,valid,1.0" in capsys.readouterr().out

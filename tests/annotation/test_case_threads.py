@@ -6,7 +6,9 @@ import pytest
 from django.utils import timezone
 
 from annotation import cases, mending, queue, seconding
+from annotation.errors import Stale
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
+from annotation.submissions import Said
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -29,30 +31,17 @@ def decide_until_none_is_left(judge: Membership) -> int:
         case = cases.show(judge, item, now=timezone.now())
         if case.offer is None:  # somebody else was faster
             continue
-        cases.decide(
-            judge,
-            key=case.offer.key,
-            item_key=key,
-            revision=case.offer.revision.number,
-            answers={"choice": "valid"},
-            why="slip",
-            now=timezone.now(),
-        )
+        said = Said({"choice": "valid"})
+        cases.decide(judge, case.offer.shown, said, why="slip", now=timezone.now())
         done += 1
     return done
 
 
 def confirm_until_none_is_left(member: Membership) -> int:
     done = 0
-    while isinstance(case := seconding.next_case(member, now=timezone.now()), seconding.Case):
-        seconding.confirm(
-            member,
-            key=case.offer.key,
-            item_key=case.offer.item.key,
-            revision=case.offer.revision.number,
-            of=case.first.submission,
-            now=timezone.now(),
-        )
+    while isinstance(case := seconding.take(member, now=timezone.now()), seconding.Verification):
+        of, now = case.first.submission, timezone.now()
+        seconding.confirm(member, case.offer.shown, Said({}), of=of, now=now)
         done += 1
     return done
 
@@ -91,7 +80,7 @@ def test_a_gold_answer_is_mended_while_people_label() -> None:
         while isinstance(offer := queue.next_offer(member), queue.Offer):
             try:
                 say(member, offer)
-            except queue.Stale:
+            except Stale:
                 continue
 
     def mend(_: Membership) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from annotation import commenting, queue
+from annotation.errors import Refused, TooEarly
 from annotation.models import Comment, Item, Membership
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -40,9 +41,9 @@ def test_comments_are_seen_only_after_ones_own_label(
     ann: Membership, bob: Membership, item: Item
 ) -> None:
     write(ann, item, "An insect has six.")
-    with pytest.raises(commenting.TooEarly):
+    with pytest.raises(TooEarly):
         read(bob, item)
-    with pytest.raises(commenting.TooEarly):
+    with pytest.raises(TooEarly):
         write(bob, item, "Me too.")
     say(bob, take(bob))
     assert read(bob, item) == ["An insect has six."]
@@ -50,7 +51,7 @@ def test_comments_are_seen_only_after_ones_own_label(
 
 def test_a_label_that_was_taken_back_closes_the_comments_again(ann: Membership, item: Item) -> None:
     queue.undo(ann)
-    with pytest.raises(commenting.TooEarly):
+    with pytest.raises(TooEarly):
         read(ann, item)
 
 
@@ -85,7 +86,7 @@ def test_only_its_author_or_a_lead_takes_a_comment_back(
 ) -> None:
     write(ann, item, "one")
     say(bob, take(bob))
-    with pytest.raises(commenting.Refused, match="author or a lead"):
+    with pytest.raises(Refused, match="author or a lead"):
         commenting.withdraw(bob, item, 1, now=timezone.now())
     commenting.withdraw(make_member(ann.project, "lead"), item, 1, now=timezone.now())
     assert read(ann, item) == []
@@ -96,7 +97,7 @@ def test_a_comment_that_is_not_there_cannot_be_taken_back(
     ann: Membership, item: Item, number: int
 ) -> None:
     write(ann, item, "one")
-    with pytest.raises(commenting.Refused, match="no such comment"):
+    with pytest.raises(Refused, match="no such comment"):
         commenting.withdraw(ann, item, number, now=timezone.now())
 
 
@@ -106,7 +107,7 @@ def test_a_comment_that_is_not_there_cannot_be_taken_back(
 def test_a_comment_that_cannot_be_is_refused(
     ann: Membership, item: Item, text: str, needed: str
 ) -> None:
-    with pytest.raises(commenting.Refused, match=needed):
+    with pytest.raises(Refused, match=needed):
         write(ann, item, text)
 
 
@@ -162,7 +163,7 @@ def test_who_has_not_labelled_cannot_find_out_how_many_comments_there_are(
 ) -> None:
     write(ann, item, "Look at the units.")
     for number in (1, 2):
-        with pytest.raises(commenting.TooEarly):
+        with pytest.raises(TooEarly):
             commenting.withdraw(bob, item, number, now=timezone.now())
 
 

@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import baselines, cases
-from annotation.models import ApiToken, Membership, Resolution
+from annotation.models import ApiToken, Mark, Membership, Resolution
 from tests.builders import Cast, cast, make_item, make_member, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +106,27 @@ def test_comments_are_read_written_and_taken_back(people: Cast) -> None:
     assert ask(people.annotator, "comments/withdraw/", withdrawal) == []
     ask(people.annotator, "comments/", {"item": "a/b", "text": " "}, 422)
     ask(people.annotator, "comments/?item=x", status=404)
+
+
+def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_about(
+    people: Cast,
+) -> None:
+    for key in ("a", "b", "c"):
+        make_item(people.project, key)
+    for key in ("a", "b", "a"):
+        ask(people.lead, "comments/", {"item": key, "text": f"Of {key}."}, 201)
+    ask(people.lead, "comments/", {"item": "c", "text": "Never mind."}, 201)
+    ask(people.lead, "comments/withdraw/", {"item": "c", "number": 1})
+    found = ask(people.researcher, "comments/")
+    assert [(one["item"], one["number"]) for one in found] == [("a", 2), ("b", 1), ("a", 1)]
+    [middle] = ask(people.researcher, "comments/?limit=1&offset=1")
+    assert (middle["item"], middle["text"]) == ("b", "Of b.")
+    assert ask(people.researcher, f"comments/?offset={10**30}") == []
+    assert ask(people.annotator, "comments/") == []
+    say(people.annotator, take(people.annotator))
+    assert [one["item"] for one in ask(people.annotator, "comments/")] == ["a", "a"]
+    marks = Mark.objects.of(people.annotator.pk, Mark.Kind.SEEN)
+    assert [mark.item.key for mark in marks] == ["a"]
 
 
 def test_the_baseline_is_read(people: Cast) -> None:

@@ -109,6 +109,21 @@ def test_the_list_tells_what_waits_and_why(people: Cast) -> None:
     assert reverse("case", args=[people.project.slug, "a/b"]) in page
 
 
+def test_the_last_decision_is_taken_back_from_the_list(people: Cast) -> None:
+    item, client = disputed(people), browser_of(people.adjudicator)
+    assert "no decision of yours" in body(client.post(url("adjudicate", people), follow=True))
+    case = body(client.get(url("case", people, item.key)))
+    data = {name: hidden(case, name) for name in ("key", "item", "revision")}
+    data |= {"action": "decide", "choice": "invalid", "why-they-disagreed": "slip"}
+    client.post(url("case", people, item.key), data)
+    assert Resolution.objects.current().get(item=item).value == "invalid"
+    assert "Take back your last" in body(client.get(url("adjudicate", people)))
+    page = body(client.post(url("adjudicate", people), follow=True))
+    assert "Your decision of a/b is taken back." in page
+    assert not Resolution.objects.current().filter(item=item).exists()
+    assert Label.objects.get(stage=Stage.ADJUDICATE).withdrawn_at
+
+
 def test_the_list_costs_the_same_for_many_cases(
     people: Cast, django_assert_num_queries: object
 ) -> None:
@@ -269,7 +284,7 @@ def test_comments_are_a_page_and_a_fragment(people: Cast) -> None:
     page = body(client.post(address, {"item": "a/b", "text": "@lead <i>look</i>"}, follow=True))
     assert "@lead &lt;i&gt;look&lt;/i&gt;" in page
     fragment = body(client.get(f"{address}?item=a/b", headers=HTMX))
-    assert fragment.startswith('<section id="comments"')
+    assert fragment.lstrip().startswith('<section id="comments"')
     fragment = body(client.post(address, {"item": "a/b", "text": " "}, headers=HTMX), 422)
     assert "The comment is empty" in fragment
     fragment = body(client.post(address, {"item": "a/b", "withdraw": "1"}, headers=HTMX))

@@ -4,7 +4,9 @@ import pytest
 from django.http import QueryDict
 
 from annotation import begun, drafting, queue, tasktypes
+from annotation.errors import Refused
 from annotation.models import Draft, Label, Membership
+from annotation.submissions import Shown
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
 
 pytestmark = pytest.mark.django_db
@@ -16,13 +18,7 @@ def member() -> Membership:
 
 
 def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None:
-    return drafting.keep(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        data=data,
-    )
+    return drafting.keep(member, offer.shown, data)
 
 
 def start(member: Membership, offer: queue.Offer) -> begun.Begun:
@@ -58,12 +54,12 @@ def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membershi
     make_item(member.project)
     hidden = make_item(member.project)
     offer = take(member)
-    with pytest.raises(drafting.Refused, match="not the item that the page showed"):
-        drafting.keep(member, key=offer.key, item_key=hidden.key, revision=1, data={"comment": "x"})
-    with pytest.raises(drafting.Refused, match="made for somebody else"):
+    with pytest.raises(Refused, match="not the item that the page showed"):
+        drafting.keep(member, Shown(offer.key, hidden.key, 1), {"comment": "x"})
+    with pytest.raises(Refused, match="made for somebody else"):
         keep(make_member(member.project), offer, comment="x")
-    with pytest.raises(drafting.Refused, match="not valid"):
-        drafting.keep(member, key="x", item_key=hidden.key, revision=1, data={"comment": "x"})
+    with pytest.raises(Refused, match="not valid"):
+        drafting.keep(member, Shown("x", hidden.key, 1), {"comment": "x"})
 
 
 def test_what_no_column_takes_is_left_out_and_what_is_too_long_refused(
@@ -73,7 +69,7 @@ def test_what_no_column_takes_is_left_out_and_what_is_too_long_refused(
     offer = take(member)
     keep(member, offer, comment="a\0b\ud800c", text=["no text"], unknown="x")
     assert Draft.objects.get().data == {"comment": "abc"}
-    with pytest.raises(drafting.Refused, match="too long"):
+    with pytest.raises(Refused, match="too long"):
         keep(member, offer, text="x" * drafting.LONGEST)
 
 
@@ -85,7 +81,7 @@ def test_more_drafts_than_there_is_room_for_are_refused_in_words(
     make_item(member.project)
     first, second = take(member), take(member, ahead=True)
     keep(member, first, comment="one")
-    with pytest.raises(drafting.Refused, match="Finish or drop some"):
+    with pytest.raises(Refused, match="Finish or drop some"):
         keep(member, second, comment="two")
     keep(member, first, comment="one, longer")
 

@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from annotation import declared, fields
 from annotation.declaring import DeclarationError, Table
-from annotation.fields import FieldError
+from annotation.errors import FieldError
 
 YES_OR_NO = [{"value": "a", "title": "A"}, {"value": "b", "title": "B"}]
 ONE_TO_THREE = [{"value": number, "title": f"Point {number}"} for number in (1, 2, 3)]

@@ -5,6 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import guidelines
+from annotation.errors import Refused
 from annotation.models import Event, Membership
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -35,9 +36,9 @@ def test_publishing_what_stands_already_is_no_version(lead: Membership) -> None:
 
 
 def test_guidelines_that_say_nothing_are_refused(lead: Membership) -> None:
-    with pytest.raises(guidelines.Refused):
+    with pytest.raises(Refused):
         publish(lead, " \n", maths=" ")
-    with pytest.raises(guidelines.Refused):
+    with pytest.raises(Refused):
         publish(lead, "x" * (guidelines.LONGEST + 1))
 
 

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotation import places
+from annotation.importing import labels
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
 
@@ -237,6 +238,60 @@ def test_the_import_is_on_record(project: Project, rows: Any) -> None:
     assert (data["new"], data["raters"], data["bad"]) == (1, 1, 0)
 
 
+# ------------------------------------------------------------------------------- not sure
+
+
+def unsure(why: str, **values: Any) -> dict[str, Any]:
+    return VALID | {"choice": "not-sure", "reason": why} | values
+
+
+def waiting() -> list[tuple[str, str, str]]:
+    """Where items wait for a decision: key, reason and state."""
+    slots = Slot.objects.filter(stage="adjudicate").order_by("item__key", "pk")
+    return list(slots.values_list("item__key", "reason", "state"))
+
+
+def test_an_item_goes_to_whom_a_label_that_is_not_sure_sends_it(
+    project: Project, rows: Any
+) -> None:
+    make_item(project, "b")
+    path = rows(unsure("needs-expert"), unsure("gold-wrong", item="b"))
+    run(path, dry_run=True)
+    assert waiting() == []
+    run(path), run(path)
+    assert waiting() == [("a", "expert", "open"), ("b", "gold-error", "open")]
+
+
+def test_an_item_that_is_taken_out_still_counts_what_others_said_further_down_the_file(
+    project: Project, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "BATCH", 1)
+    places.add(Item.objects.get(), "work", 2)
+    run(rows(unsure("question-unclear"), VALID | {"rater": "two"}))
+    [held] = Resolution.objects.current()
+    assert (held.value, held.rule) == ("not-sure", "excluded")
+    assert Label.objects.counted().count() == 2
+    assert sorted(Slot.objects.values_list("state", flat=True)) == ["closed", "filled", "filled"]
+
+
+def test_a_later_label_that_is_sure_takes_the_item_back(project: Project, rows: Any) -> None:
+    run(rows(unsure("needs-expert")))
+    run(rows(VALID | {"time": "2025-03-02"}))
+    assert waiting() == [("a", "expert", "closed")]
+    assert Resolution.objects.current().get().value == "valid"
+
+
+def test_an_import_that_was_cut_short_is_made_up_for_by_the_next(
+    project: Project, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(labels, "_send_on", lambda *sent: None)
+        run(rows(unsure("needs-expert")))
+    assert waiting() == []
+    run(rows(unsure("needs-expert")))
+    assert waiting() == [("a", "expert", "open")]
+
+
 # ------------------------------------------------------------------------------ bad rows
 
 
@@ -326,6 +381,20 @@ def test_a_cell_may_hold_several_values_and_a_column_the_name_of_an_export(
         "error_type": ["reasoning-correctness", "instruction-following"],
         "explanation": "2.5 is no whole",
     }
+
+
+def test_an_error_without_a_kind_says_which_line_lacks_it_and_what_may_stand_in_for_it(
+    rows: Any,
+) -> None:
+    make_item(make_project("p", task_type="error-detection"), "a")
+    said = {"item": "a", "time": "2025-03-01", "verdict": "error", "explanation": "2.5 is no whole"}
+    words = run(rows(said | {"rater": "one", "other_type": "cut off"}, said | {"rater": "two"}))
+    assert "line 2, error_type: What kind of error?: choose one or more of" in words
+    assert "Or fill in “Another kind of error” (column other_type)." in words
+    wrong = {"rater": "three", "error_type": ["typo"]}
+    words = run(rows(said | {"rater": "one", "other_type": "cut off"}, said | wrong))
+    assert "error_type" in words
+    assert "other_type" not in words
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from annotation import importing_labels, statements, tasktypes
-from annotation.importing_labels import Report
+from annotation import tasktypes
+from annotation.importing import labels, statements
+from annotation.importing.labels import Report
 from annotation.models import Label, Membership, Project, Slot
 from formats.rows import Row
 from tests.annotation.test_queue_threads import at_once, label_until_none_is_left
@@ -28,7 +29,7 @@ def bring_in(project: Project, raters: list[str]) -> Report:
         for number, key in enumerate(project.items.values_list("key", flat=True), start=1)
     ]
     task = tasktypes.of_project(project)
-    return importing_labels.store(project, statements.check(rows, task, now=NOW), now=NOW)
+    return labels.store(project, statements.check(rows, task, now=NOW), now=NOW)
 
 
 def test_nothing_is_doubled_or_lost_while_people_label_and_two_files_come_in() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import reverse
 
 from annotation import reports, tables
-from annotation.models import ApiToken, Item, Project, Slot
+from annotation.models import ApiToken, Item, Project, Resolution, Slot
 from tests.builders import make_member
 
 pytestmark = pytest.mark.django_db
@@ -87,11 +88,96 @@ def test_columns_of_a_file_can_be_called_something_else(tmp_path: Path) -> None:
     assert item.fields == {"error_label": "error", "metadata": {"id": "m-1", "task_name": "sums"}}
 
 
-def test_what_cannot_be_done_without_categories_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="this task has none"):
-        imported(tmp_path, "error-detection", JUDGED, accept=True)
-    with pytest.raises(CommandError, match="write it as NAME=FOUND"):
-        imported(tmp_path, "error-detection", JUDGED, column=["response"])
+DECIDED = {
+    **JUDGED,
+    "verdict": "error",
+    "error_type": ["reasoning-correctness"],
+    "explanation": "It is 4.",
+    "source": "made up",
+}
+
+
+def test_without_categories_an_accepted_row_says_itself_what_was_decided(tmp_path: Path) -> None:
+    imported(tmp_path, "error-detection", DECIDED, accept=True)
+    held = Resolution.objects.get()
+    assert (held.value, held.source, held.comment) == ("error", "imported", "It is 4.")
+    assert held.values == {"verdict": "error", "error_type": ["reasoning-correctness"]}
+    assert held.item.fields == {"source": "made up"}
+    assert not Slot.objects.exists()
+
+
+def test_what_does_not_go_with_the_decision_is_kept_as_it_came(tmp_path: Path) -> None:
+    imported(tmp_path, "error-detection", {**DECIDED, "verdict": "no_error"}, accept=True)
+    held = Resolution.objects.get()
+    assert held.values == {"verdict": "no_error", "error_type": ["reasoning-correctness"]}
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"verdict": ""}, "verdict: is empty or missing"),
+        ({"verdict": "wrong"}, "verdict: "),
+        ({"error_type": ["typos"]}, "error_type: "),
+    ],
+)
+def test_a_decision_that_the_task_does_not_know_is_a_bad_row(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    good = {**DECIDED, "key": "b"}
+    assert said in imported(tmp_path, "error-detection", {**DECIDED, **change}, good, accept=True)
+    assert Resolution.objects.get().item.key == "b"
+
+
+def test_a_row_that_was_decided_otherwise_is_a_conflict_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    imported(tmp_path, "error-detection", DECIDED, accept=True)
+    other = {**DECIDED, "verdict": "no_error"}
+    assert "1 in conflict" in imported(tmp_path, "error-detection", other, accept=True)
+    assert "1 unchanged" in imported(tmp_path, "error-detection", DECIDED, accept=True)
+    assert Resolution.objects.get().value == "error"
+
+
+def published(tmp_path: Path, **options: Any) -> Item:
+    row = {
+        "input": "Write a sum.",
+        "llm_response": "1 + 1 = 3",
+        "error_label": "error",
+        "error_categories": ["Reasoning Correctness", "Instruction-Following"],
+        "human_explanation": "It is 2.",
+        "metadata": {"id": "m1", "task_name": "a_task", "llm_response_model": "m", "dataset": "d"},
+    }
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    wanted = {"project": "p", "create": True, "format": "realmistake", **options}
+    call_command("import_items", str(path), **wanted, stdout=io.StringIO())
+    return Item.objects.get()
+
+
+def test_study_001s_items_come_with_their_labels_and_metadata(tmp_path: Path) -> None:
+    item = published(tmp_path, accept=True)
+    held = item.resolutions.get()
+    assert item.project.task_type.slug == "error-detection"
+    assert item.fields == {
+        "task": "a_task",
+        "response_model": "m",
+        "task_name": "a_task",
+        "dataset": "d",
+    }
+    assert held.values["error_type"] == ["reasoning-correctness", "instruction-following"]
+    assert (held.value, held.comment) == ("error", "It is 2.")
+
+
+def test_study_001s_labels_stay_out_where_people_are_to_label_anew(tmp_path: Path) -> None:
+    item = published(tmp_path)
+    assert not item.resolutions.exists()
+    assert not {"verdict", "error_type", "explanation"} & item.fields.keys()
+    assert item.slots.count() == 1
+
+
+def test_only_archives_take_a_password(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="Leave --password out"):
+        imported(tmp_path, "error-detection", JUDGED, password="x")
 
 
 def test_programs_and_exports_get_several_texts_as_a_list(tmp_path: Path) -> None:
@@ -114,14 +200,33 @@ def test_an_export_keeps_texts_that_only_the_project_knows(tmp_path: Path) -> No
     assert row["other_texts"] == {"mood": "calm"}
 
 
-def test_pages_of_a_project_without_categories_say_so(tmp_path: Path) -> None:
+def test_pages_of_a_project_without_categories_speak_of_none(tmp_path: Path) -> None:
     imported(tmp_path, "error-detection", JUDGED)
     project = Project.objects.get()
     [ability] = reports.by_ability(project)
     assert (ability.ability, ability.items) == ("", 1)
     client = Client()
     client.force_login(make_member(project, role="lead").account)
-    for path in ("", "items/", "items/a/"):
+    for path in ("items/", "items/a/"):
         page = client.get(f"/projects/p/{path}")
         assert page.status_code == 200
-        assert "No category" in page.text, path
+        assert "No category" not in page.text, path
+
+
+def test_a_column_that_is_not_named_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="write it as NAME=FOUND"):
+        imported(tmp_path, "error-detection", JUDGED, column=["response"])
+
+
+def test_the_page_of_an_item_shows_its_own_fields_and_why_it_is_held_for_that(
+    tmp_path: Path, client: Client
+) -> None:
+    item = published(tmp_path, accept=True)
+    lead = make_member(item.project, role="lead")
+    client.force_login(lead.account)
+    page = client.get(reverse("item", args=[item.project.slug, item.key])).content.decode()
+    facts = page[page.index("facts-title") : page.index("</dl>", page.index("facts-title"))]
+    assert 'response_model</code></dt><dd class="text">m</dd>' in facts
+    assert "It is 2." in facts
+    assert "Reasoning correctness, Instruction following" in facts
+    assert "Category" not in facts

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from annotation import answers, importing, known, queue, tasktypes
+from annotation.errors import FieldError, Refused
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
 from formats.rows import Row
 from tests.builders import (
     TEXTS,
+    correct,
     make_item,
     make_known,
     make_member,
@@ -66,7 +68,7 @@ def test_an_answer_that_the_task_does_not_take_is_refused(lead: Membership) -> N
         ("practice", {"choice": "valid"}, "  "),
         ("test", {"choice": "valid"}, "x"),
     ]:
-        with pytest.raises(known.Refused):
+        with pytest.raises(Refused):
             known.set_answer(lead.project, item, purpose, right, explanation, lead)
     item.refresh_from_db()
     assert item.purpose == "test"
@@ -85,7 +87,7 @@ def test_an_answer_said_anew_ends_the_one_before_and_keeps_it_on_record(lead: Me
 def test_nobody_loses_the_item_that_they_work_on(lead: Membership) -> None:
     item = make_item(lead.project)
     take(lead)
-    with pytest.raises(known.Refused, match="right now"):
+    with pytest.raises(Refused, match="right now"):
         set_answer(lead, item)
 
 
@@ -94,7 +96,7 @@ def test_an_item_that_people_have_begun_to_label_waits_until_it_is_resolved() ->
     other = make_member(lead.project)
     item = make_item(lead.project)
     say(lead, take(lead))
-    with pytest.raises(known.Refused, match="begun"):
+    with pytest.raises(Refused, match="begun"):
         set_answer(lead, item)
     say(other, take(other))
     set_answer(lead, item)
@@ -152,7 +154,7 @@ def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Members
 
 
 def test_only_an_item_with_a_known_answer_is_released(lead: Membership) -> None:
-    with pytest.raises(known.Refused):
+    with pytest.raises(Refused):
         known.release(make_item(lead.project), lead)
 
 
@@ -160,7 +162,7 @@ def test_practice_keeps_as_many_items_as_a_round_takes() -> None:
     lead = make_member(make_project(practice_items=2, practice_pass=1), role="lead")
     first, *_ = (make_known(lead.project) for _ in range(3))
     known.release(first, lead)
-    with pytest.raises(known.Refused, match="too few"):
+    with pytest.raises(Refused, match="too few"):
         known.release(Item.objects.filter(purpose="practice")[0], lead)
 
 
@@ -173,14 +175,7 @@ def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
     item = make_known(project, purpose="probe")
     make_item(project)
     annotator = make_member(project)
-    offer = take(annotator)
-    queue.correct(
-        annotator,
-        key=offer.key,
-        item_key=item.key,
-        revision=1,
-        texts={"perturbed": "A spider has ten legs."},
-    )
+    correct(annotator, take(annotator))
     assert known.items(project, "probe") == []
     set_answer(lead, item)
     assert known.items(project, "probe") == [item]
@@ -213,7 +208,7 @@ def test_a_row_that_does_not_fit_is_turned_down_by_the_name_of_its_column(
     purpose: str, row: dict[str, Any], field: str
 ) -> None:
     task = tasktypes.from_definition(tasktypes.definitions()["error-detection"])
-    with pytest.raises(answers.BadAnswer) as refused:
+    with pytest.raises(FieldError) as refused:
         answers.from_row(task, purpose, row)
     assert refused.value.field == field
 
@@ -230,6 +225,15 @@ def test_the_order_is_a_members_own_and_always_the_same() -> None:
     found = [make_item(project) for _ in range(12)]
     assert known.in_order_of(one, found) == known.in_order_of(one, found[::-1])
     assert known.in_order_of(one, found) != known.in_order_of(other, found)
+
+
+def test_the_order_follows_from_names_alone_and_not_from_numbers_of_the_database() -> None:
+    make_item(make_project())  # so that numbers are others than in a fresh database
+    project = make_project("spiders")
+    found = [make_item(project, key) for key in "abcdef"]
+    order = [item.key for item in known.in_order_of(make_member(project, alias="ada"), found)]
+    # By SHA-256 of "known", "spiders", "ada" and the key, with NUL between them.
+    assert order == ["a", "f", "c", "b", "e", "d"]
 
 
 def imported(project: Project, **values: Any) -> importing.Report:

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation import cases, mending, queue
+from annotation.errors import Refused, Stale
 from annotation.models import (
     Event,
     Item,
@@ -16,6 +17,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from annotation.submissions import Said
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +40,8 @@ def make(judge: Membership, key: str, **values: Any) -> Item:
 
 
 def complain(member: Membership) -> Label:
-    offer = take(member)
-    answers = {"choice": "not-sure", "reason": "gold-wrong"}
-    return queue.label(member, key=offer.key, item_key=offer.item.key, revision=1, answers=answers)
+    said = Said({"choice": "not-sure", "reason": "gold-wrong"})
+    return queue.label(member, take(member).shown, said)
 
 
 def mend(judge: Membership, item: Item, *gold: str, **values: Any) -> mending.Mended:
@@ -133,9 +134,7 @@ def test_decisions_are_carried_over_with_the_labels(judge: Membership, member: M
     cases.ask(judge, twin, now=timezone.now())
     case = cases.show(judge, twin, now=timezone.now())
     assert case.offer
-    answers = {"choice": "invalid"}
-    now = timezone.now()
-    cases.decide(judge, key=case.offer.key, item_key="b", revision=1, answers=answers, now=now)
+    cases.decide(judge, case.offer.shown, Said({"choice": "invalid"}), now=timezone.now())
     mend(judge, item, carry=True)
     resolution = Resolution.objects.current().get(item=twin)
     assert (resolution.value, resolution.source) == ("invalid", "adjudicated")
@@ -156,7 +155,7 @@ def test_whoever_looks_at_the_old_texts_is_told(judge: Membership, member: Membe
     item = make(judge, "a")
     offer = take(member)
     mend(judge, item)
-    with pytest.raises(queue.Stale):
+    with pytest.raises(Stale):
         say(member, offer)
 
 
@@ -167,14 +166,14 @@ def test_whoever_looks_at_the_old_texts_is_told(judge: Membership, member: Membe
 def test_a_text_that_cannot_be_is_refused(
     judge: Membership, gold: tuple[str, ...], needed: str
 ) -> None:
-    with pytest.raises(queue.Refused, match=needed):
+    with pytest.raises(Refused, match=needed):
         mend(judge, make(judge, "a"), *gold)
 
 
 def test_texts_that_changed_meanwhile_are_not_mended(judge: Membership) -> None:
     item = make(judge, "a")
     mend(judge, item)
-    with pytest.raises(queue.Stale):
+    with pytest.raises(Stale):
         mend(judge, item, "Another.")
 
 

@@ -85,7 +85,7 @@ def test_the_project_page_counts_by_category_without_repeats_in_the_sum(people: 
     make_resolution(original, "score-invariant")
     page = sees(people.adjudicator, "project", people.project.slug)
     assert "1 repeats others" in page
-    assert "100 %" in page
+    assert '<td class="number">100.0 %</td>' in page
 
 
 def test_only_leads_see_who_has_done_how_much(people: Cast) -> None:
@@ -93,6 +93,18 @@ def test_only_leads_see_who_has_done_how_much(people: Cast) -> None:
     say(people.annotator, take(people.annotator))
     assert "Last label" in sees(people.lead, "project", people.project.slug)
     assert "Last label" not in sees(people.adjudicator, "project", people.project.slug)
+
+
+def test_a_lead_finds_every_page_for_leads_from_the_project_in_groups(people: Cast) -> None:
+    page = sees(people.lead, "project", people.project.slug)
+    for group in ("Work", "How it goes", "People", "Set-up"):
+        assert f"<h3>{group}</h3>" in page
+    for name in (
+        "verify", "adjudicate", "assign", "baseline", "pace", "board", "agreement",
+        "practice-people", "probes", "settings", "task", "guidelines-edit", "known",
+    ):  # fmt: skip
+        assert f'href="{reverse(name, args=[people.project.slug])}"' in page
+    assert "switched off in the settings" in page
 
 
 def test_the_project_page_shows_the_last_guidelines(people: Cast) -> None:
@@ -103,6 +115,43 @@ def test_the_project_page_shows_the_last_guidelines(people: Cast) -> None:
 
 
 # ------------------------------------------------------------------------------------- items
+
+
+def test_items_can_be_found_by_who_labelled_them_and_how(people: Cast) -> None:
+    people.project.overlap = 2
+    people.project.save()
+    for key in ("a-1", "b-2", "c-3"):
+        make_item(people.project, key)
+    other = make_member(people.project, alias="other")
+    for person, choices in ((people.annotator, ("valid", "invalid")), (other, ("invalid",))):
+        for choice in choices:
+            say(person, take(person), choice)
+
+    def listed(query: str) -> set[str]:
+        page = sees(people.lead, "items", people.project.slug, query=query)
+        return {key for key in ("a-1", "b-2", "c-3") if f"/items/{key}/" in page}
+
+    assert listed("?annotator=annotator") == {"a-1", "b-2"}
+    assert listed("?annotator=annotator&choice=invalid") == {"b-2"}
+    assert listed("?choice=invalid") == {"a-1", "b-2"}
+    assert listed("?annotator=nobody") == {"a-1", "b-2", "c-3"}  # nonsense narrows nothing
+    front = sees(people.lead, "project", people.project.slug)
+    assert "/items/?annotator=other" in front
+
+
+def test_a_list_of_items_speaks_in_titles_and_of_categories_only_where_there_are_any(
+    people: Cast,
+) -> None:
+    make_resolution(make_item(people.project), "not-sure")
+    page = sees(people.lead, "items", people.project.slug)
+    assert ">Not sure</span>" in page
+    assert '<th scope="col">Category</th>' in page
+    project = make_project(task_type="rating")
+    lead = make_member(project, role="lead")
+    make_item(project, category="", ability="")
+    page = sees(lead, "items", project.slug)
+    assert "Category" not in page
+    assert "Ability" not in page
 
 
 @pytest.mark.parametrize(

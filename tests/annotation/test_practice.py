@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation import known, practising, queue
+from annotation.errors import Refused
 from annotation.models import Event, Label, Mark, Membership, Project, Slot
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
@@ -99,7 +100,7 @@ def test_a_lead_waives_practice(member: Membership, lead: Membership) -> None:
     member = reload(member)
     assert take(member).item.key == "work"
     assert not Slot.objects.filter(stage="practice", state="held").exists()
-    with pytest.raises(practising.Refused):
+    with pytest.raises(Refused):
         practising.waive(member, lead=lead)
 
 
@@ -127,7 +128,7 @@ def test_who_must_start_again_gets_no_work_meanwhile(member: Membership, lead: M
 
 def test_nobody_starts_again_where_there_is_too_little_to_practise_on(lead: Membership) -> None:
     Project.objects.update(practice_items=5)
-    with pytest.raises(practising.Refused):
+    with pytest.raises(Refused):
         practising.start_again(make_member(lead.project), lead=lead)
 
 
@@ -145,7 +146,7 @@ def test_an_answer_cannot_be_taken_back_once_it_was_explained(member: Membership
     made = say(member, take(member))
     assert not practising.can_undo(made)
     assert queue.undo(member) is None
-    with pytest.raises(queue.Refused):
+    with pytest.raises(Refused):
         queue.reopen(member, made.item.key)
     assert Label.objects.get().withdrawn_at is None
 

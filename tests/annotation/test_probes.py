@@ -6,7 +6,7 @@ import pytest
 
 from annotation import known, probing, queue
 from annotation.models import Label, Membership, Project, Slot
-from tests.builders import make_item, make_known, make_member, make_project, say, take
+from tests.builders import correct, make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -67,8 +67,7 @@ def test_the_item_of_a_probe_was_never_had_at_another_stage(
 
 def test_who_skips_a_probe_does_not_get_it_again(member: Membership) -> None:
     make_known(member.project, "probe", purpose="probe")
-    offer = take(member, draw=0.0)
-    queue.skip(member, key=offer.key, item_key=offer.item.key, revision=1)
+    queue.skip(member, take(member, draw=0.0).shown)
     assert "probe" not in every_offer(member, iter([0.0] * 20))
 
 
@@ -133,18 +132,10 @@ def test_a_probe_taken_back_and_labelled_anew_counts_as_it_was_said_last(
 
 
 def test_a_probe_that_the_member_corrected_is_told_apart(member: Membership) -> None:
-    item = make_known(member.project, "probe", purpose="probe")
+    make_known(member.project, "probe", purpose="probe")
     other = make_member(member.project)
     say(other, take(other, draw=0.0), "valid")
-    offer = take(member, draw=0.0)
-    corrected = queue.correct(
-        member,
-        key=offer.key,
-        item_key=item.key,
-        revision=1,
-        texts={"perturbed": "A spider has ten legs."},
-    )
-    say(member, corrected)
+    say(member, correct(member, take(member, draw=0.0)))
     results = {result.member: result for result in probing.results(member.project)}
     assert (results[member].share.n, results[member].corrected) == (0, 1)
     assert (results[other].right, results[other].corrected) == (1, 0)

@@ -123,7 +123,7 @@ def world(draw: Callable[[float], None], *, probe: bool) -> World:
 @pytest.fixture
 def draw(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def fixed(value: float) -> None:
-        monkeypatch.setattr("annotation.queue.random.random", lambda: value)
+        monkeypatch.setattr("annotation.queue.taking.random.random", lambda: value)
 
     return fixed
 

@@ -6,9 +6,12 @@ import pytest
 from django.utils import timezone
 
 from annotation import queue
+from annotation.errors import Refused, Stale
 from annotation.models import Event, Item, Label, Resolution, Revision, Slot
-from annotation.queue import Refused, Stale, Waiting
+from annotation.queue import Waiting
+from annotation.submissions import Said, Shown
 from tests.builders import (
+    correct,
     make_guidelines,
     make_item,
     make_member,
@@ -31,17 +34,6 @@ def counted(item: Item) -> list[str]:
 def resolution(item: Item) -> str | None:
     found = Resolution.objects.current().filter(item=item).first()
     return found.value if found else None
-
-
-def correct(member: Any, offer: queue.Offer, text: str = "Seven.", **values: Any) -> queue.Offer:
-    return queue.correct(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        texts={"perturbed": text},
-        **values,
-    )
 
 
 # ------------------------------------------------------------------------------------- next, label
@@ -173,7 +165,7 @@ def test_a_key_that_was_not_made_here_is_refused(key: str) -> None:
     member = make_member(make_project())
     item = make_item(member.project)
     with pytest.raises(Refused, match="not valid"):
-        queue.label(member, key=key, item_key=item.key, revision=1, answers={"choice": "valid"})
+        queue.label(member, Shown(key, item.key, 1), Said({"choice": "valid"}))
 
 
 @pytest.mark.parametrize("item_key, revision", [("other", 1), ("shown", 2)])
@@ -182,18 +174,16 @@ def test_what_the_page_did_not_show_is_refused(item_key: str, revision: int) -> 
     make_item(member.project, "shown"), make_item(member.project, "other")
     offer = take(member)
     with pytest.raises(Refused, match="not the item that the page showed"):
-        queue.label(
-            member, key=offer.key, item_key=item_key, revision=revision, answers={"choice": "valid"}
-        )
+        queue.label(member, Shown(offer.key, item_key, revision), Said({"choice": "valid"}))
 
 
 @pytest.mark.parametrize("answers", [{}, {"choice": "maybe"}, {"choice": "valid", "mood": "good"}])
 def test_answers_that_the_task_does_not_take_are_refused(answers: dict[str, object]) -> None:
     member = make_member(make_project())
-    item = make_item(member.project)
+    make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.label(member, key=offer.key, item_key=item.key, revision=1, answers=answers)
+        queue.label(member, offer.shown, Said(answers))
     assert Slot.objects.get().state == "held"
 
 
@@ -266,7 +256,7 @@ def test_a_late_label_counts_if_the_other_persons_time_ran_out_too() -> None:
 def test_a_correction_is_a_new_revision_and_keeps_its_authors_place() -> None:
     member = make_member(make_project())
     item = make_item(member.project)
-    shown = correct(member, take(member), note="one leg more")
+    shown = correct(member, take(member), "Seven.", note="one leg more")
     assert (shown.revision.number, shown.revision.texts["perturbed"]) == (2, "Seven.")
     assert shown.revision.author == member
     assert item.revisions.get(number=1).texts["perturbed"] == "A spider has six legs."
@@ -351,10 +341,10 @@ def test_only_the_correctable_text_can_be_corrected_and_not_to_nothing(
     texts: dict[str, str],
 ) -> None:
     member = make_member(make_project())
-    item = make_item(member.project)
-    key = take(member).key
+    make_item(member.project)
+    offer = take(member)
     with pytest.raises(Refused):
-        queue.correct(member, key=key, item_key=item.key, revision=1, texts=texts)
+        queue.correct(member, offer.shown, texts)
 
 
 # ------------------------------------------------------------------------------------- undo

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,8 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation import drafts, importing, queue, tasktypes
+from annotation import importing, queue, tasktypes, veils
+from annotation.errors import Refused
 from annotation.models import (
     LIKE_WORK,
     Event,
@@ -33,7 +34,8 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.queue import Offer, Refused, Waiting
+from annotation.queue import Offer, Waiting
+from annotation.submissions import Said, Shown
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project
 
@@ -50,8 +52,9 @@ class Sent:
 
     label_id: int
     member: Membership
-    shown: dict[str, Any]
-    said: dict[str, Any]
+    shown: Shown
+    said: Said
+    stage: str
 
 
 @dataclass
@@ -105,7 +108,7 @@ def look_ahead(day: Day, who: int, pick: int) -> None:
 def label(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.get(member.pk):
-        submit(day, member, shown(offer), {"answers": answers(day, offer, pick)})
+        submit(day, member, offer.shown, Said(answers(day, offer, pick)))
 
 
 def work(day: Day, who: int, pick: int) -> None:
@@ -120,10 +123,10 @@ def send_again(day: Day, who: int, pick: int) -> None:
     if not day.sent:
         return
     before = day.sent[pick % len(day.sent)]
-    said = before.said if pick % 2 else before.said | {"comment": "changed"}
+    said = before.said if pick % 2 else replace(before.said, comment="changed")
     count = Label.objects.count()
     try:
-        again = queue.label(before.member, **before.shown, **said, now=day.now)
+        again = queue.label(before.member, before.shown, said, stage=before.stage, now=day.now)
     except Refused:
         pass
     else:
@@ -135,7 +138,7 @@ def skip(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.pop(member.pk, None):
         try:
-            queue.skip(member, **shown(offer), now=day.now)
+            queue.skip(member, offer.shown, now=day.now)
         except Refused:
             return
         kept = Mark.objects.in_force().filter(member=member, item=offer.item, kind="skip")
@@ -164,7 +167,7 @@ def correct(day: Day, who: int, pick: int) -> None:
     text = f"A spider has {pick} legs."
     try:
         day.screens[member.pk] = queue.correct(
-            member, **shown(offer), texts={"perturbed": text}, now=day.now
+            member, offer.shown, {"perturbed": text}, now=day.now
         )
     except Refused:
         return
@@ -179,7 +182,7 @@ def bring_in(day: Day, who: int, pick: int) -> None:
     """An import, new or of what is there already."""
     number = pick % (day.imported + 1)
     row = Row("in.csv", 1, {"key": f"in-{number}", "category": "number-errors", **TEXTS})
-    checked = drafts.check([row], tasktypes.of_project(day.project))
+    checked = importing.check([row], tasktypes.of_project(day.project))
     report = importing.store(day.project, checked)
     assert (report.bad, report.conflicts) == ([], [])
     day.imported += report.new
@@ -192,14 +195,16 @@ def decide(day: Day, who: int, pick: int) -> None:
     member = Membership.objects.select_related("project__task_type").get(pk=member.pk)
     offer = queue.next_offer(member, stage=stage, now=day.now)
     if isinstance(offer, Offer):
-        said = {"answers": {"choice": CHOICES[pick % 3]}, "stage": stage}
-        submit(day, member, shown(offer), said)
+        submit(day, member, offer.shown, Said({"choice": CHOICES[pick % 3]}), stage)
 
 
 def renew(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     held = queue.renew(member, now=day.now)
-    assert held == set(member.slots.filter(state="held").values_list("item__key", flat=True))
+    # By the names that the member's pages give them.
+    items = {item.key for name in held if (item := veils.find(member, name))}
+    assert len(items) == len(held)
+    assert items == set(member.slots.filter(state="held").values_list("item__key", flat=True))
 
 
 ACTS: list[Callable[[Day, int, int], None]] = [
@@ -208,10 +213,6 @@ ACTS: list[Callable[[Day, int, int], None]] = [
 ]  # fmt: skip
 # Working comes more often, or nothing would ever get done.
 OFTEN = [*ACTS, work, work, work, work, look_ahead, undo, label, decide]
-
-
-def shown(offer: Offer) -> dict[str, Any]:
-    return {"key": offer.key, "item_key": offer.item.key, "revision": offer.revision.number}
 
 
 def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
@@ -225,15 +226,15 @@ def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
     )
 
 
-def submit(day: Day, member: Membership, page: dict[str, Any], said: dict[str, Any]) -> None:
+def submit(day: Day, member: Membership, page: Shown, said: Said, stage: str = Stage.WORK) -> None:
     count = Label.objects.count()
     try:
-        made = queue.label(member, **page, **said, now=day.now)
+        made = queue.label(member, page, said, stage=stage, now=day.now)
     except Refused:
         assert Label.objects.count() == count
         return
     if made.pk not in {sent.label_id for sent in day.sent}:
-        day.sent.append(Sent(made.pk, member, page, said))
+        day.sent.append(Sent(made.pk, member, page, said, stage))
 
 
 # ------------------------------------------------------------------------------------------ rules
@@ -254,8 +255,8 @@ def nothing_is_lost(day: Day) -> None:
     for sent in day.sent:
         label = stored[sent.label_id]
         assert label.member_id == sent.member.pk
-        assert label.answers.items() >= sent.said["answers"].items()
-        assert label.revision.number == sent.shown["revision"]
+        assert label.answers.items() >= sent.said.answers.items()
+        assert label.revision.number == sent.shown.revision
     for item_id, text in day.corrected:
         kept = Revision.objects.filter(item=item_id)
         assert text in [revision.texts["perturbed"] for revision in kept]

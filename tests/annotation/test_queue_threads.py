@@ -10,9 +10,10 @@ import pytest
 from django.db import connection
 
 from annotation import queue
+from annotation.errors import Stale
 from annotation.models import Item, Label, Membership, Resolution, Revision, Slot
 from annotation.queue import Offer
-from tests.builders import make_item, make_member, make_project, say, take
+from tests.builders import correct, make_item, make_member, make_project, say, take
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
 
@@ -86,13 +87,12 @@ def test_eight_people_who_correct_and_label_one_item_never_wait_for_each_other_f
 
     def submit(number: int) -> str:
         person, offer = people[number], offers[number]
-        shown = {"key": offer.key, "item_key": item.key, "revision": 1}
         try:
             if number % 2:
-                queue.correct(person, **shown, texts={"perturbed": f"{number} legs."})
+                correct(person, offer, f"{number} legs.")
             else:
                 say(person, offer)
-        except queue.Stale:
+        except Stale:
             return "stale"
         return "taken"
 

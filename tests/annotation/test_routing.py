@@ -4,7 +4,8 @@ import pytest
 
 from annotation import queue
 from annotation.models import Membership, Reason, Resolution, Slot, Stage
-from tests.builders import make_item, make_member, make_project, say, take
+from annotation.submissions import Said
+from tests.builders import correct, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
 
@@ -16,14 +17,7 @@ def member() -> Membership:
 
 def unsure(member: Membership, why: str, item_key: str = "") -> None:
     offer = queue.reopen(member, item_key) if item_key else take(member)
-    answers = {"choice": "not-sure", "reason": why}
-    queue.label(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        answers=answers,
-    )
+    queue.label(member, offer.shown, Said({"choice": "not-sure", "reason": why}))
 
 
 def waiting() -> list[tuple[str, str]]:
@@ -141,12 +135,5 @@ def test_a_correction_ends_a_route_with_the_label_that_asked_for_it(member: Memb
     other = make_member(member.project)
     make_item(member.project, slots=2)
     unsure(member, "needs-expert")
-    offer = take(other)
-    queue.correct(
-        other,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        texts={"perturbed": "A spider has five legs."},
-    )
+    correct(other, take(other))
     assert waiting() == [(Reason.EXPERT, "closed")]

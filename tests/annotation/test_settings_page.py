@@ -1,12 +1,14 @@
 """The settings of a project: what leads change, what it does, what is on record."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from annotation import importing, known, settings
+from annotation import assigning, importing, known, settings
 from annotation.models import Event, Job, Label, Membership, Project, Slot
 from annotation.views.settings import SettingsForm
 from tests.builders import make_item, make_known, make_member, make_project, say, take
@@ -91,9 +93,81 @@ def test_a_large_project_is_brought_in_line_by_a_worker(
     assert applied.job
     assert settings.unfinished(lead.project) == applied.job
     assert Slot.objects.count() == 1
-    settings.bring_in_line(applied.job)
+    assert settings.due(timezone.now()) == [applied.job.pk]
+    assert settings.work(applied.job.pk)
     assert Slot.objects.count() == 2
     assert settings.unfinished(lead.project) is None
+    assert settings.due(timezone.now()) == []
+
+
+@pytest.fixture
+def job(lead: Membership, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """Three items that are to get a second place by a worker, item by item."""
+    monkeypatch.setattr(settings, "AT_ONCE", 0)
+    monkeypatch.setattr(assigning, "BATCH", 1)
+    for key in "abc":
+        make_item(lead.project, key)
+    made = settings.apply(lead.project, lead, {"overlap": 2}).job
+    assert made
+    return made
+
+
+def places() -> dict[str, int]:
+    return dict(Counter(Slot.objects.in_use().values_list("item__key", flat=True)))
+
+
+def test_a_worker_that_must_stop_leaves_the_rest_to_the_next(job: Job) -> None:
+    assert not settings.work(job.pk, stopped=lambda: True)
+    assert places() == {"a": 2, "b": 1, "c": 1}
+    assert not settings.work(job.pk, seconds=0)
+    assert places() == {"a": 2, "b": 2, "c": 1}
+    assert settings.work(job.pk)
+    job.refresh_from_db()
+    assert (job.done, job.state, places()) == (3, "finished", {"a": 2, "b": 2, "c": 2})
+
+
+def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(project: Project, **asked: Any) -> Any:
+        assert not settings.work(job.pk)
+        assert settings.due(timezone.now()) == []
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(assigning, "in_line", killed)
+        with pytest.raises(KeyboardInterrupt):
+            settings.work(job.pk)
+    assert settings.due(timezone.now()) == []
+    later = timezone.now() + settings.LEASE
+    assert settings.due(later) == [job.pk]
+    assert settings.work(job.pk, now=later)
+
+
+def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(
+    lead: Membership, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_line = assigning.in_line
+
+    def meanwhile(project: Project, **asked: Any) -> Any:
+        yield from in_line(project, **asked)
+        assert settings.apply(lead.project, lead, {"overlap": 3}).job == job
+
+    with monkeypatch.context() as patched:
+        patched.setattr(assigning, "in_line", meanwhile)
+        assert not settings.work(job.pk)
+    assert settings.due(timezone.now()) == [job.pk]
+    assert settings.work(job.pk)
+    assert places() == {"a": 3, "b": 3, "c": 3}
+
+
+def test_settings_that_change_between_two_workers_begin_with_the_first_item(
+    lead: Membership, job: Job
+) -> None:
+    settings.work(job.pk, seconds=0)
+    settings.apply(lead.project, lead, {"overlap": 3})
+    assert settings.work(job.pk)
+    assert places() == {"a": 3, "b": 3, "c": 3}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from annotation.tables import TABLES
 from formats.writers import write_csv
 from tests.annotation.test_pace import NOW, give
 from tests.builders import (
+    correct,
     make_item,
     make_member,
     make_project,
@@ -52,8 +53,7 @@ def test_items_say_their_current_texts_and_what_is_held_true() -> None:
     member = make_member(make_project())
     original = make_item(member.project, "a")
     make_item(member.project, "b", duplicate_of=original, slots=0, fields={"weight": 3})
-    offer = take(member)
-    queue.correct(member, key=offer.key, item_key="a", revision=1, texts={"perturbed": "Seven."})
+    correct(member, take(member), "Seven.")
     make_resolution(Item.objects.get(key="a"), "invalid", values={"choice": "invalid"})
     first, second = rows("items", member.project)
     assert (first["revision"], first["perturbed"], first["resolution"]) == (2, "Seven.", "invalid")

@@ -9,6 +9,7 @@ from django.test import Client
 
 from annotation import adapting, tasktypes
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
+from annotation.submissions import Said
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -166,14 +167,7 @@ def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:
 def answer(member: Membership, answers: dict[str, Any]) -> Label:
     from annotation import queue
 
-    offer = take(member)
-    return queue.label(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=offer.revision.number,
-        answers=answers,
-    )
+    return queue.label(member, take(member).shown, Said(answers))
 
 
 def test_a_choice_that_no_label_has_goes_without_a_word(lead: Membership) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from annotation import checks, fitting, importing, tasktypes
 from annotation.declared import SWITCHES
-from annotation.fields import KINDS, Field, FieldError
+from annotation.errors import FieldError
+from annotation.fields import KINDS, Field
 from tests.builders import make_project
 
 FILES = tasktypes.definitions()
@@ -265,6 +266,17 @@ def test_a_definition_that_cannot_be_read_names_the_task_type_and_the_place() ->
     with pytest.raises(tasktypes.TaskTypeError, match="'rating': field 3, kind") as raised:
         tasktypes.from_definition({**FILES["rating"], "fields": fields})
     assert raised.value.place == ("fields", 2, "kind")
+
+
+def test_a_first_look_does_not_call_a_text_changed_in_versions_without_titles_for_it() -> None:
+    old, new = tasktypes.from_definition(OLD), task("perturbation-vetting")
+    for each in (old, new):
+        titles = {text.name: text.title for text in each.at_first_look().texts}
+        assert titles["perturbed"] == "Answer"
+        assert titles["gold"] == "Gold answer"
+    called = replace(new.texts[2], blind_title="What they wrote")
+    other = replace(new, texts=(*new.texts[:2], called)).at_first_look()
+    assert other.texts[2].title == "What they wrote"
 
 
 def test_words_of_a_choice_are_those_that_were_seen_and_numbers_stay_numbers() -> None:

@@ -1,13 +1,16 @@
 """The verify stage: a second person confirms what the labels say, or contests it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from annotation import queue, seconding, verifying
+from annotation.errors import Refused, Stale
 from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
-from annotation.seconding import Case
+from annotation.seconding import Verification
+from annotation.submissions import Said
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -23,22 +26,17 @@ def second(first: Membership) -> Membership:
     return make_member(first.project)
 
 
-def case(member: Membership) -> Case:
-    found = seconding.next_case(member, now=timezone.now())
-    assert isinstance(found, Case), found
+def case(member: Membership) -> Verification:
+    found = seconding.take(member, now=timezone.now())
+    assert isinstance(found, Verification), found
     return found
 
 
-def send(call: Callable[..., Label], member: Membership, shown: Case, **values: object) -> Label:
-    return call(
-        member,
-        key=shown.offer.key,
-        item_key=shown.offer.item.key,
-        revision=shown.offer.revision.number,
-        of=shown.first.submission,
-        now=timezone.now(),
-        **values,
-    )
+def send(
+    call: Callable[..., Label], member: Membership, shown: Verification, **values: Any
+) -> Label:
+    said = Said(**{"answers": {}, **values})
+    return call(member, shown.offer.shown, said, of=shown.first.submission, now=timezone.now())
 
 
 def labelled(member: Membership, choice: str = "valid", **values: object) -> Item:
@@ -63,7 +61,7 @@ def test_an_item_is_not_resolved_before_a_second_person_has_seen_it(first: Membe
 
 def test_nobody_verifies_their_own_label(first: Membership) -> None:
     labelled(first)
-    assert isinstance(seconding.next_case(first, now=timezone.now()), queue.Waiting)
+    assert isinstance(seconding.take(first, now=timezone.now()), queue.Waiting)
 
 
 def test_the_second_person_sees_the_first_label_which_is_noted(
@@ -104,7 +102,7 @@ def test_a_contest_needs_another_answer_and_a_comment(
     first: Membership, second: Membership, answers: dict[str, object], comment: str, needed: str
 ) -> None:
     labelled(first)
-    with pytest.raises(queue.Refused, match=needed):
+    with pytest.raises(Refused, match=needed):
         send(seconding.contest, second, case(second), answers=answers, comment=comment)
 
 
@@ -114,7 +112,7 @@ def test_a_label_that_changed_meanwhile_is_not_confirmed(
     item = labelled(first)
     shown = case(second)
     say(first, queue.reopen(first, item.key), "invalid")
-    with pytest.raises(queue.Stale, match="changed meanwhile"):
+    with pytest.raises(Stale, match="changed meanwhile"):
         send(seconding.confirm, second, shown)
 
 
@@ -122,7 +120,7 @@ def test_a_label_that_was_taken_back_is_not_shown(first: Membership, second: Mem
     item = labelled(first)
     case(second)
     queue.undo(first)
-    assert isinstance(seconding.next_case(second, now=timezone.now()), queue.Waiting)
+    assert isinstance(seconding.take(second, now=timezone.now()), queue.Waiting)
     assert states(item, Stage.VERIFY) == ["closed"]
 
 

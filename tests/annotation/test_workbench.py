@@ -6,8 +6,10 @@ import pytest
 from django.utils import timezone
 
 from annotation import queue, tasktypes
+from annotation.errors import Refused
 from annotation.models import Comment, Draft, Item, Label, Mark, Membership, Slot
-from annotation.queue import Offer, Refused, Waiting
+from annotation.queue import Offer, Waiting
+from annotation.submissions import Said
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db
@@ -23,10 +25,6 @@ def people(
 
 def ahead(member: Membership) -> Offer | Waiting:
     return queue.next_offer(member, ahead=True)
-
-
-def shown(offer: Offer) -> dict[str, object]:
-    return {"key": offer.key, "item_key": offer.item.key, "revision": offer.revision.number}
 
 
 # ----------------------------------------------------------------------------------- the one after
@@ -95,7 +93,7 @@ def test_what_went_to_somebody_else_is_not_renewed() -> None:
 
 def test_a_skipped_item_comes_no_more_until_it_is_taken_back() -> None:
     [ana], [first, second] = people(items=2)
-    queue.skip(ana, **shown(take(ana)), note="later")
+    queue.skip(ana, take(ana).shown, note="later")
     assert take(ana).item == second
     say(ana, take(ana))
     assert isinstance(queue.next_offer(ana), Waiting)
@@ -107,15 +105,15 @@ def test_a_skipped_item_comes_no_more_until_it_is_taken_back() -> None:
 
 def test_others_get_what_somebody_skipped() -> None:
     [ana, ben], [item] = people(2, items=1)
-    queue.skip(ana, **shown(take(ana)))
+    queue.skip(ana, take(ana).shown)
     assert take(ben).item == item
 
 
 def test_skipping_the_same_page_twice_is_skipping_once() -> None:
     [ana], _ = people(items=2)
     offer = take(ana)
-    queue.skip(ana, **shown(offer))
-    queue.skip(ana, **shown(offer))
+    queue.skip(ana, offer.shown)
+    queue.skip(ana, offer.shown)
     assert Mark.objects.count() == 1
 
 
@@ -124,7 +122,7 @@ def test_what_is_labelled_cannot_be_skipped() -> None:
     offer = take(ana)
     say(ana, offer)
     with pytest.raises(Refused, match="have labelled"):
-        queue.skip(ana, **shown(offer))
+        queue.skip(ana, offer.shown)
     assert Label.objects.counted().count() == 1
 
 
@@ -234,7 +232,7 @@ def test_blind_first_asks_twice_and_stores_both() -> None:
     [ana], [item] = people(items=1, blind_first=True)
     first = take(ana)
     assert first.phase == "blind"
-    said = queue.label(ana, **shown(first), answers=blind_answers(ana))
+    said = queue.label(ana, first.shown, Said(blind_answers(ana)))
     assert (said.stage, said.counted) == ("blind", True)
     second = take(ana)
     assert (second.phase, second.blind) == ("label", said)
@@ -249,13 +247,13 @@ def test_before_the_blind_answer_nothing_can_be_labelled_or_corrected() -> None:
     with pytest.raises(Refused):
         say(ana, offer)
     with pytest.raises(Refused, match="first"):
-        queue.correct(ana, **shown(offer), texts={"perturbed": "other"})
+        queue.correct(ana, offer.shown, {"perturbed": "other"})
     assert not Label.objects.exists()
 
 
 def test_a_blind_answer_is_asked_once_also_after_an_undo() -> None:
     [ana], _ = people(items=1, blind_first=True)
-    queue.label(ana, **shown(take(ana)), answers=blind_answers(ana))
+    queue.label(ana, take(ana).shown, Said(blind_answers(ana)))
     say(ana, take(ana))
     undone = queue.undo(ana)
     assert undone
@@ -284,11 +282,11 @@ def test_a_key_of_another_desk_is_refused_at_the_label_screen(stage: str) -> Non
     offer = queue.next_offer(ana, stage=stage)
     assert isinstance(offer, Offer)
     with pytest.raises(Refused, match="another desk"):
-        queue.label(ana, **shown(offer), answers={"choice": "valid"})
+        queue.label(ana, offer.shown, Said({"choice": "valid"}))
     with pytest.raises(Refused, match="another desk"):
-        queue.correct(ana, **shown(offer), texts={"perturbed": "other"})
+        queue.correct(ana, offer.shown, {"perturbed": "other"})
     with pytest.raises(Refused, match="another desk"):
-        queue.skip(ana, **shown(offer))
+        queue.skip(ana, offer.shown)
     assert (Label.objects.count(), item.revisions.count()) == (0, 1)
 
 
@@ -297,7 +295,7 @@ def test_a_page_that_was_sent_as_a_label_is_no_decision_when_it_comes_again() ->
     offer = take(ana)
     say(ana, offer)
     with pytest.raises(Refused, match="another desk"):
-        queue.label(ana, **shown(offer), answers={"choice": "valid"}, stage="adjudicate")
+        queue.label(ana, offer.shown, Said({"choice": "valid"}), stage="adjudicate")
 
 
 def test_a_nul_opens_and_flags_nothing() -> None:

@@ -59,6 +59,31 @@ def test_a_case_is_decided_by_keys_alone(open_page: OpenPage, judge: Membership)
     assert not Resolution.objects.filter(item=second).exists()
 
 
+def test_a_decision_is_taken_back_by_one_key_with_its_words(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    first, _ = disputed(judge, "1"), disputed(judge, "2")
+    page = opened(open_page, judge, "case", "1")
+    page.keyboard.press("2")
+    page.keyboard.press("3")
+    page.keyboard.press("c")
+    page.keyboard.type("Two read it so.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    page.keyboard.press("u")
+    page.wait_for_selector('#panel[data-item="1"][data-ready]')
+    expect(page.locator(".messages")).to_contain_text("Your decision of 1 is taken back.")
+    assert not Resolution.objects.current().filter(item=first).exists()
+    expect(page.locator('input[value="invalid"]')).to_be_checked()
+    expect(page.locator('input[value="slip"]')).to_be_checked()
+    expect(page.locator("textarea[name=comment]")).to_have_value("Two read it so.")
+    checked(page)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    decisions = Label.objects.filter(item=first, stage=Stage.ADJUDICATE)
+    assert [label.withdrawn_at is None for label in decisions.order_by("pk")] == [False, True]
+
+
 def test_a_case_is_not_decided_before_all_is_answered(
     open_page: OpenPage, judge: Membership
 ) -> None:
@@ -108,8 +133,7 @@ def test_a_label_is_confirmed_by_one_key_and_another_contested(
     page.wait_for_selector('#panel[data-item="2"][data-ready]')
     assert Resolution.objects.current().get(item=items[0]).rule == "verified"
     page.keyboard.press("x")
-    page.keyboard.press("3")
-    page.keyboard.press("c")
+    page.keyboard.press("3")  # leads on to the comment, which a contest needs
     page.keyboard.type("Nobody would mind.")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("#panel[data-ready] .empty")
@@ -117,6 +141,8 @@ def test_a_label_is_confirmed_by_one_key_and_another_contested(
     page.keyboard.press("u")
     page.wait_for_selector('#panel[data-item="2"][data-ready]')
     assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "closed"
+    expect(page.locator("#contest textarea[name=comment]")).to_have_value("Nobody would mind.")
+    expect(page.locator('#contest input[value="score-invariant"]')).to_be_checked()
 
 
 def test_a_comment_is_sent_without_leaving_the_item(open_page: OpenPage, judge: Membership) -> None:

@@ -7,7 +7,9 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Membership
+from tests.browser import screen
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import wait_for
 from tests.browser.test_accessibility import LOOKS, look, scrolls_sideways, violations
 from tests.builders import make_item, make_member, make_project
 
@@ -29,22 +31,18 @@ TEXTS: dict[str, dict[str, Any]] = {
 }
 
 
-def at_work(slug: str, items: int = 2, **switches: Any) -> Membership:
+def at_work(
+    slug: str, items: int = 2, *, texts: dict[str, str] | None = None, **switches: Any
+) -> Membership:
     project = make_project(task_type=slug, **switches)
     project.task_type.refresh_from_db()
     for number in range(1, items + 1):
-        make_item(project, f"item-{number}", texts=TEXTS[slug])
+        make_item(project, f"item-{number}", texts=TEXTS[slug] | (texts or {}))
     return make_member(project)
 
 
 def label_screen(open_page: OpenPage, member: Membership, **options: Any) -> Page:
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **options)
-    return ready(page, "item-1")
-
-
-def ready(page: Page, key: str) -> Page:
-    page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')
-    return page
+    return screen.label_screen(open_page, member, "item-1", **options)
 
 
 def active(page: Page) -> str:
@@ -70,7 +68,7 @@ def test_a_rating_goes_from_scale_to_scale(open_page: OpenPage) -> None:
     assert said(page) == "Correctness: Not correct. All is answered: Ctrl and Enter store it."
     # Back up to mend the second, which leads on to nothing that is open.
     press(page, "ArrowUp", "3", "Control+Enter")
-    ready(page, "item-2")
+    wait_for(page, "item-2")
     label = Label.objects.get()
     assert label.answers == {"naturalness": 3, "relatedness": 3, "correctness": 1}
     assert label.choice == "3/3/1"
@@ -81,18 +79,38 @@ def test_a_form_that_lacks_an_answer_leads_there_and_is_not_sent(open_page: Open
     press(page, "ArrowDown", "2", "Control+Enter")
     assert active(page) == "naturalness"
     assert said(page) == "Naturalness: Choose an answer first."
+    problem = page.locator('[data-field="naturalness"] [data-problem]')
+    expect(problem).to_be_in_viewport()
+    expect(problem).to_have_text("Choose an answer first.")
+    expect(page.locator('[data-field="naturalness"] input').first).to_be_focused()
+    assert violations(page) == []
     assert not Label.objects.exists()
+    press(page, "2")
+    expect(problem).to_have_count(0)
+
+
+def test_a_digit_that_is_no_option_says_which_are(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rating"))
+    press(page, "7")
+    problem = page.locator("[data-field][data-active] [data-problem]")
+    expect(problem).to_have_text("No such key here; 1, 2, 3 choose.")
+    expect(problem).to_be_in_viewport()
+    assert said(page) == "Naturalness: No such key here; 1, 2, 3 choose."
+    press(page, "3")
+    expect(page.locator("[data-problem]")).to_have_count(0)
+    described = page.locator("[data-field]").first.get_attribute("aria-describedby")
+    assert described == "asked-naturalness-help"
 
 
 def test_a_rubric_adds_up_while_it_is_filled_in(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("rubric-scoring"))
-    expect(page.locator("[data-total]")).to_have_text("–")
+    expect(page.locator("[data-total]")).to_have_text("—")
     press(page, "2", "3")
     expect(page.locator("[data-total]")).to_have_text("5 so far")
     press(page, "5", "0", "1")
     expect(page.locator("[data-total]")).to_have_text("11")
     press(page, "Control+Enter")
-    ready(page, "item-2")
+    wait_for(page, "item-2")
     assert Label.objects.get().answers == {"m1": 2, "m2": 3, "m3": 5, "m4": 0, "m5": 1}
     assert Label.objects.get().choice == "11"
 
@@ -100,7 +118,7 @@ def test_a_rubric_adds_up_while_it_is_filled_in(open_page: OpenPage) -> None:
 def test_the_score_matrix_takes_minus_as_a_key(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("rubric-matrix"))
     press(page, "1", "-", "0", "Control+Enter")
-    ready(page, "item-2")
+    wait_for(page, "item-2")
     assert Label.objects.get().answers == {"s1": 1, "s2": -1, "s3": 0}
 
 
@@ -113,7 +131,7 @@ def test_an_error_is_typed_and_explained_and_no_error_is_one_key(open_page: Open
     assert active(page) == "explanation"
     page.keyboard.type("2 + 2 is 4, not 5.")
     press(page, "Control+Enter")
-    ready(page, "item-2")
+    wait_for(page, "item-2")
     label = Label.objects.get()
     assert label.answers == {
         "verdict": "error",
@@ -121,7 +139,7 @@ def test_an_error_is_typed_and_explained_and_no_error_is_one_key(open_page: Open
         "explanation": "2 + 2 is 4, not 5.",
     }
     press(page, "2", "Control+Enter")
-    ready(page, "item-3")
+    wait_for(page, "item-3")
     assert Label.objects.latest("pk").answers == {"verdict": "no_error"}
 
 
@@ -133,7 +151,7 @@ def test_other_words_stand_in_for_the_type_of_an_error(open_page: OpenPage) -> N
     press(page, "ArrowDown")
     page.keyboard.type("The last line ends early.")
     press(page, "Control+Enter")
-    ready(page, "item-2")
+    wait_for(page, "item-2")
     assert Label.objects.get().answers["other_type"] == "It is cut off."
     assert "error_type" not in Label.objects.get().answers
 
@@ -144,50 +162,14 @@ def test_what_was_answered_before_another_verdict_is_not_sent(open_page: OpenPag
     sent = page.evaluate("[...new FormData(document.querySelector('[data-label]')).keys()]")
     assert {"verdict", "error_type", "explanation", "reason"} & {*sent} == {"verdict"}
     press(page, "Control+Enter")
-    ready(page, "item-2")
+    wait_for(page, "item-2")
     assert Label.objects.get().answers == {"verdict": "no_error"}
 
 
-def test_not_sure_asks_why_by_one_more_key(open_page: OpenPage) -> None:
-    page = label_screen(open_page, at_work("perturbation-vetting"))
-    press(page, "5")
-    assert active(page) == "reason"
-    assert said(page).startswith("Not sure. What is in the way?")
-    assert not Label.objects.exists()
-    press(page, "Escape")
-    assert active(page) == "choice"
-    press(page, "5", "2")
-    ready(page, "item-2")
-    assert Label.objects.get().answers == {"choice": "not-sure", "reason": "gold-wrong"}
-
-
-def test_the_expected_effect_may_be_said_or_left_open(open_page: OpenPage) -> None:
-    page = label_screen(open_page, at_work("perturbation-vetting", 4, expected_effect=True))
-    press(page, "1", "3")
-    ready(page, "item-2")
-    press(page, "1", "Control+Enter")
-    ready(page, "item-3")
-    press(page, "2")
-    ready(page, "item-4")
-    assert [label.answers for label in Label.objects.order_by("pk")] == [
-        {"choice": "valid", "effect": "lot"},
-        {"choice": "valid"},
-        {"choice": "invalid"},
-    ]
-
-
-def test_changed_pieces_are_checked_against_the_claim_by_key(open_page: OpenPage) -> None:
-    page = label_screen(open_page, at_work("perturbation-vetting", claim_check=True))
-    press(page, "ArrowDown")
-    assert active(page) == "claim_check"
-    press(page, "2", "ArrowUp", "1")
-    ready(page, "item-2")
-    [said_of_piece] = Label.objects.get().answers["claim_check"].values()
-    assert said_of_piece == "collateral"
-
-
 def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPage) -> None:
-    page = label_screen(open_page, at_work("perturbation-vetting", blind_first=True))
+    member = at_work("perturbation-vetting", blind_first=True)
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     assert active(page) == "error"
     press(page, "1")
     assert active(page) == "place"
@@ -195,27 +177,12 @@ def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPag
     press(page, "Escape", "2", "Control+Enter")
     page.wait_for_selector('#panel[data-item="item-1"][data-phase="label"][data-ready]')
     press(page, "1")
-    ready(page, "item-2")
+    page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     said_of_it = {label.stage: label.answers for label in Label.objects.all()}
     assert said_of_it == {
         "blind": {"error": True, "place": "six legs", "severity": 2},
         "work": {"choice": "valid"},
     }
-
-
-def test_enter_on_a_choice_never_presses_another_one(open_page: OpenPage) -> None:
-    page = label_screen(open_page, at_work("perturbation-vetting"))
-    press(page, "5", "Tab", "Shift+Tab", "Enter")
-    ready(page, "item-2")
-    assert Label.objects.get().answers["choice"] == "not-sure"
-
-
-def test_the_examples_of_a_choice_open_by_the_keyboard(open_page: OpenPage) -> None:
-    page = label_screen(open_page, at_work("perturbation-vetting"))
-    page.focus('.choice[value="valid"]')
-    press(page, "Tab", "Enter")
-    expect(page.locator(".examples[open] li").first).to_be_visible()
-    assert not Label.objects.exists()
 
 
 @pytest.mark.parametrize("slug", TEXTS)

@@ -5,13 +5,20 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page, Request, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from annotation import queue
-from annotation.models import Account, Draft, Label, Mark, Membership, Project, Revision, Slot
+from annotation.models import Account, Draft, Label, Mark, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import choices, choose, label_screen, sent_to, wait_for, with_items
 from tests.browser.test_accessibility import violations
-from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project, take
+from tests.builders import (
+    TEXTS,
+    correct,
+    make_guidelines,
+    make_member,
+    make_project,
+    take,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -21,43 +28,6 @@ NOT_SURE, UNCLEAR = "5", "3"
 @pytest.fixture
 def member() -> Membership:
     return with_items(make_project(), 24)
-
-
-def with_items(project: Project, number: int) -> Membership:
-    for place in range(1, number + 1):
-        make_item(project, f"item-{place:02}", cluster=f"cluster-{place % 2}")
-    return make_member(project)
-
-
-def label_screen(open_page: OpenPage, member: Membership, key: str = "item-01") -> Page:
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
-    wait_for(page, key)
-    return page
-
-
-def wait_for(page: Page, key: str) -> None:
-    """Until this item is painted and takes a label."""
-    page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')
-
-
-def choose(page: Page, digit: str, then: str) -> None:
-    page.keyboard.press(digit)
-    wait_for(page, then)
-
-
-def choices() -> dict[str, str]:
-    current = Label.objects.current()
-    return dict(current.order_by("item__position").values_list("item__key", "choice"))
-
-
-def sent_to(page: Page, path: str) -> list[Request]:
-    """The posts to an address, in a list that grows."""
-    found: list[Request] = []
-    page.on(
-        "request",
-        lambda one: found.append(one) if one.method == "POST" and one.url.endswith(path) else None,
-    )
-    return found
 
 
 def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Membership) -> None:
@@ -215,7 +185,7 @@ def test_a_refused_label_brings_the_item_back_with_what_was_written(
     page.keyboard.press("c")
     page.keyboard.type("Seven would be wrong too.")
     page.keyboard.press("Escape")
-    correct_behind_the_back(member)
+    correct(member, take(member))
     page.keyboard.press("1")
     page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
     expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
@@ -224,24 +194,13 @@ def test_a_refused_label_brings_the_item_back_with_what_was_written(
     assert choices() == {"item-01": "invalid"}
 
 
-def correct_behind_the_back(member: Membership) -> None:
-    offer = take(member)
-    queue.correct(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=1,
-        texts={"perturbed": "A spider has seven legs."},
-    )
-
-
 def test_a_label_refused_after_the_connection_came_back_is_shown_until_it_is_seen(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
     page.context.set_offline(True)
     choose(page, "1", "item-02")
-    correct_behind_the_back(member)
+    correct(member, take(member))
     page.context.set_offline(False)
     expect(page.locator("#outbox")).to_contain_text("“Valid” of item-01 was not stored")
     page.click("text=Open the item")
@@ -287,10 +246,12 @@ def test_a_half_written_correction_is_there_again(open_page: OpenPage, member: M
 
 def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> None:
     member = with_items(make_project(blind_first=True), 3)
-    page = label_screen(open_page, member)
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     ahead = page.request.get(reverse("vet-next", args=[member.project.slug])).text()
-    assert 'data-item="item-02"' in ahead
+    assert 'data-item="first-look-' in ahead
     for source in (page.content(), ahead):
+        assert "item-0" not in source
         assert TEXTS["gold"] not in source
         assert "number-errors" not in source
         assert "Number errors" not in source
@@ -298,12 +259,12 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
     assert TEXTS["perturbed"] in page.inner_text("#panel")
     answer_blind(page)
     page.wait_for_selector('#panel[data-item="item-01"][data-phase="label"][data-ready]')
-    expect(page.locator(".vet-first-look")).to_have_text(
-        "Your first look: Yes; in the number; 3 Grave"
-    )
+    assert page.inner_text(".vet-first-look dl").split("\n") == [
+        "Is there an error?", "Yes", "Where?", "in the number", "How bad is it?", "3 Grave",
+    ]  # fmt: skip
     assert page.locator("#panel del").count() >= 1
-    choose(page, "1", "item-02")
-    assert page.get_attribute("#panel", "data-phase") == "blind"
+    page.keyboard.press("1")
+    page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     stages = list(Label.objects.order_by("pk").values_list("stage", flat=True))
     assert stages == ["blind", "work"]
 

@@ -2,12 +2,12 @@
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from annotation import queue
 from annotation.models import Label, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
-from tests.builders import TEXTS, make_item, make_member, make_project, take
+from tests.browser.screen import label_screen, said, wait_for, with_items
+from tests.builders import TEXTS, correct, make_project, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -20,25 +20,7 @@ SECOND_PRESS = """document.addEventListener("vet:painted", () => setTimeout(() =
 
 @pytest.fixture
 def member() -> Membership:
-    member = make_member(make_project())
-    for number in range(1, 13):
-        make_item(member.project, f"item-{number:02}")
-    return member
-
-
-def label_screen(open_page: OpenPage, member: Membership) -> Page:
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
-    wait_for(page, "item-01")
-    return page
-
-
-def wait_for(page: Page, key: str) -> None:
-    """Until this item is painted and takes a label."""
-    page.wait_for_selector(f'#panel[data-item="{key}"][data-ready]')
-
-
-def said(page: Page) -> str:
-    return page.inner_text("#announcer")
+    return with_items(make_project(), 12)
 
 
 def test_ten_items_are_labelled_by_the_keyboard_alone(
@@ -220,14 +202,7 @@ def test_a_label_of_texts_that_changed_meanwhile_is_not_stored(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
-    offer = take(member)
-    queue.correct(
-        member,
-        key=offer.key,
-        item_key=offer.item.key,
-        revision=1,
-        texts={"perturbed": "A spider has nine legs."},
-    )
+    correct(member, take(member))
     page.keyboard.press("1")
     expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
     page.wait_for_selector('#panel[data-revision="2"]')
@@ -266,6 +241,18 @@ def test_who_waits_keeps_the_focus_and_gets_the_item_that_comes(
     page.clock.run_for(31_000)
     expect(page.locator("[data-focus]")).to_be_focused()
     assert said(page) == "Now item-01, Number errors."
+
+
+def test_a_narrow_screen_shows_where_more_is_to_the_side(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.set_viewport_size({"width": 390, "height": 844})
+    piles = page.locator(".pile-row")
+    assert piles.evaluate("piles => piles.scrollWidth > piles.clientWidth")
+    assert "gradient" in piles.evaluate("piles => getComputedStyle(piles).backgroundImage")
+    triangle = "summary => getComputedStyle(summary).listStylePosition"
+    assert page.locator(".texts-sheet > summary").first.evaluate(triangle) == "inside"
 
 
 def test_all_of_it_works_without_a_script(open_page: OpenPage, member: Membership) -> None:

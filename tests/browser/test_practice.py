@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation import guidelines, practising
-from annotation.models import Label, Membership, Project
+from annotation.models import Draft, Item, Label, Membership, Project
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_known, make_member, make_project, say, take
@@ -63,6 +63,23 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     results = [(one.row.right, one.row.passed) for one in practising.rounds(member)]
     assert results == [(2, True), (1, False)]
     assert Label.objects.values("item").distinct().count() == 4
+
+
+def test_who_has_practised_on_all_is_told_what_comes_next(
+    open_page: OpenPage, member: Membership
+) -> None:
+    Draft.objects.create(member=member, item=Item.objects.get(key="work"), revision=1, data={})
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    for _ in range(4):
+        answer(page, "2")
+        last = page.inner_text(".practice-standing")
+        page.keyboard.press("n")
+    assert "or a lead if there are too few" in last
+    waiting = page.locator(".vet-waiting")
+    expect(waiting).to_contain_text("What comes next is a lead's to say")
+    expect(waiting.locator("a")).to_have_text(
+        ["Look again", "Your answers and what is right", "To the project"]
+    )
 
 
 def test_an_explained_answer_cannot_be_undone_or_pressed_past(

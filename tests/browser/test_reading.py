@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from annotation import tasktypes
 from annotation.models import Membership, TaskTypeVersion
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import said
 from tests.builders import make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -50,10 +51,6 @@ def vet(open_page: OpenPage, member: Membership, **options: Any) -> Page:
 
 def changed_item(member: Membership, gold: str = GOLD, perturbed: str = PERTURBED) -> None:
     make_item(member.project, "item-01", texts={"gold": gold, "perturbed": perturbed})
-
-
-def said(page: Page) -> str:
-    return page.inner_text("#announcer")
 
 
 def violations(page: Page) -> list[str]:

@@ -10,13 +10,15 @@ from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
-from annotation.drafts import Draft, required_columns
+from annotation.importing.drafts import Draft, required_columns
 from annotation.management import files
 from annotation.models import Project
-from formats.readers import READERS
+from formats import realmistake
+from formats.readers import READERS, unlocked
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 
 DEFAULT_TASK = "perturbation-vetting"
+TASK_OF_FORMAT = {"realmistake": "error-detection"}
 
 
 class Command(BaseCommand):
@@ -26,7 +28,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("path", type=Path, help="a file, or study 000's archive or folder")
+        parser.add_argument(
+            "path", type=Path, help="a file, or the archive or folder of study 000 or 001"
+        )
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--create", action="store_true", help="make the project if need be")
         parser.add_argument("--name", help="name of a project that is made; default: its slug")
@@ -39,8 +43,12 @@ class Command(BaseCommand):
             help="what the file calls something: response=llm_response, key=metadata.id",
         )
         parser.add_argument("--format", choices=sorted(READERS), help="default: by the suffix")
+        parser.add_argument("--password", default="", help="of an encrypted archive")
         parser.add_argument(
-            "--accept", action="store_true", help="take items as resolved, as published data is"
+            "--accept",
+            action="store_true",
+            help="take items as resolved, as published data is: by their category, or by columns "
+            "named as the fields of the task type",
         )
         parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
         parser.add_argument(
@@ -48,15 +56,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = _project(options["project"], options["create"], options["task_type"])
-        task = _task_type(project, options["task_type"])
-        if options["accept"] and not task.categories:
-            raise files.refusal(
-                "--accept takes the category of a row for its resolution; this task has none."
-            )
-        named = _columns(options["column"])
         form = _format(options["path"], options["format"])
-        drafts = _drafts(options["path"], form, task, named)
+        wanted = options["task_type"] or TASK_OF_FORMAT.get(form)
+        project = _project(options["project"], options["create"], options["task_type"])
+        task = _task_type(project, wanted)
+        drafts = _drafts(_rows(form, options), form, task, accept=options["accept"])
         bad, first = _until_good(drafts)
         with files.errors(options["errors"]) as report_file:
             if first is None:
@@ -151,17 +155,37 @@ def _inside(value: Any, path: list[str]) -> Any:
     return value
 
 
-def _drafts(
-    path: Path, name: str, task: tasktypes.TaskType, named: dict[str, str]
-) -> Iterator[Draft | BadRow]:
-    """The file's rows, checked; every fault of the whole file has been raised before the first."""
+def _rows(form: str, options: dict[str, Any]) -> Iterator[Row | BadRow]:
+    """The file's rows; every fault of the whole file has been raised before the first."""
+    named = _columns(options["column"])
     try:
-        rows = _renamed(READERS[name](path, DEFAULT_LIMITS), named)
-        if name in {"csv", "tsv"}:
-            rows = files.with_columns(rows, required_columns(task))
+        reader = unlocked(READERS[form], options["password"])
+        return _renamed(reader(options["path"], DEFAULT_LIMITS), named)
     except FormatError as error:
         raise files.refusal(str(error)) from error
-    return importing.check(rows, task)
+
+
+def _drafts(
+    rows: Iterator[Row | BadRow], form: str, task: tasktypes.TaskType, *, accept: bool
+) -> Iterator[Draft | BadRow]:
+    decides = (task.deciding.name,) if accept and not task.categories else ()
+    try:
+        if form in {"csv", "tsv"}:
+            rows = files.with_columns(rows, (*required_columns(task), *decides))
+    except FormatError as error:
+        raise files.refusal(str(error)) from error
+    if form == "realmistake" and not accept:
+        rows = _without(rows, realmistake.LABELS)
+    return importing.check(rows, task, accept=accept)
+
+
+def _without(rows: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
+    """The same rows without what people said of them, which annotators must not read."""
+    for row in rows:
+        if isinstance(row, Row):
+            kept = {name: value for name, value in row.values.items() if name not in names}
+            row = replace(row, values=kept)
+        yield row
 
 
 def _until_good(drafts: Iterator[Draft | BadRow]) -> tuple[list[BadRow], Draft | None]:

@@ -6,10 +6,11 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from annotation import importing_labels, statements, tasktypes
+from annotation import tasktypes
+from annotation.importing import labels, statements
+from annotation.importing.statements import Statement
 from annotation.management import files
 from annotation.models import Project
-from annotation.statements import Statement
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
 
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         now = timezone.now()
         found = _statements(options, tasktypes.of_project(project), now)
         with files.errors(options["errors"]) as file:
-            report = importing_labels.store(
+            report = labels.store(
                 project,
                 files.watched(found, self.stderr),
                 now=now,
@@ -86,7 +87,7 @@ def _statements(
     return statements.check(rows, task, now=now, ignored=ignored)
 
 
-def _summary(report: importing_labels.Report, slug: str, dry_run: bool) -> Iterator[str]:
+def _summary(report: labels.Report, slug: str, dry_run: bool) -> Iterator[str]:
     verb = "would be imported" if dry_run else "imported"
     older = f" ({report.older:,} of them superseded by later ones)" if report.older else ""
     yield (

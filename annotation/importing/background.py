@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
+from annotation.importing.statements import Statement
 from annotation.models import Item, Label, Membership, Project, Revision, Role, Slot, Stage
-from annotation.statements import Statement
 
 
 @dataclass

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from annotation import fields, tasktypes
+from annotation.errors import FieldError
 from formats.rows import BadRow, Row
 
 NEEDED = ("item", "rater", "time")
@@ -136,8 +137,13 @@ def _of_cell(field: fields.Field, cell: str) -> object:
 def _cleaned(task: tasktypes.TaskType, answers: dict[str, object]) -> dict[str, Any]:
     try:
         return task.clean(answers)
-    except fields.FieldError as error:
-        raise _Fault(error.field, str(error)) from error
+    except FieldError as error:
+        missing = fields.is_empty(answers.get(error.field))
+        instead = next((f.unless for f in task.fields if f.name == error.field), "")
+        told = str(error)
+        if instead and missing:
+            told = f"{told.removesuffix('.')} (column {instead})."
+        raise _Fault(error.field, told) from error
 
 
 def _words(told: dict[str, Any], name: str) -> str:

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from annotation import diffs, queue, tasktypes, taxonomy
 from annotation.models import Item, Label, Membership, Revision
+from annotation.submissions import Said, Shown
 
 Field = serializers.Field[Any, Any, Any, Any]
 
@@ -42,10 +43,9 @@ class ShownSerializer(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
     revision = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
 
-    def shown(self) -> dict[str, Any]:
-        """The arguments by which the queue knows what was shown."""
-        data = self.validated_data
-        return {"key": data["key"], "item_key": data["item"], "revision": data["revision"]}
+    def shown(self) -> Shown:
+        sent = self.validated_data
+        return Shown(sent["key"], sent["item"], sent["revision"])
 
 
 class SubmissionSerializer(ShownSerializer):
@@ -59,6 +59,10 @@ class SubmissionSerializer(ShownSerializer):
         if seconds is not None and not isfinite(seconds):
             raise serializers.ValidationError("Give a finite number.")
         return seconds
+
+    def said(self) -> Said:
+        sent = self.validated_data
+        return Said(sent["answers"], sent["comment"], sent["seconds"])
 
 
 class CorrectionSerializer(ShownSerializer):
@@ -260,45 +264,6 @@ class ItemDetailSerializer(ItemSerializer):
         return difference_of(item.revision())
 
 
-class AgreementRowSerializer(serializers.Serializer[Any]):
-    """One figure of agreement; `people` is empty where it is about everybody."""
-
-    field = serializers.CharField()
-    measure = serializers.CharField()
-    people = serializers.CharField()
-    n_items = serializers.IntegerField()
-    n_raters = serializers.IntegerField()
-    value = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    reason = serializers.CharField()
-
-
-class ConfusionSerializer(serializers.Serializer[Any]):
-    """How many items person `a` gave one answer and person `b` another; none is left out."""
-
-    field = serializers.CharField()
-    a = serializers.CharField()
-    b = serializers.CharField()
-    choice_a = serializers.CharField()
-    choice_b = serializers.CharField()
-    n = serializers.IntegerField()
-
-
-class AgreementSerializer(serializers.Serializer[Any]):
-    """How far people agree; values are unrounded, rates fractions of 1."""
-
-    figures = AgreementRowSerializer(many=True)
-    confusion = ConfusionSerializer(many=True)
-
-
-class ProblemSerializer(serializers.Serializer[Any]):
-    """Why a request was not answered, in words that say what to do."""
-
-    detail = serializers.CharField()
-    problems = serializers.DictField(required=False, help_text="By field of the body.")
-
-
 def difference_of(revision: Revision) -> Any:
     """The revision's stored diff as JSON; None for a task that compares nothing."""
     task = tasktypes.of_version(revision.item.project.task_type)
@@ -310,7 +275,7 @@ def _shown(offer: queue.Offer) -> dict[str, Any]:
     if offer.phase == "blind":
         blind = tasktypes.of_version(offer.item.project.task_type).blind
         first = {name: texts[name] for name in (blind.shows if blind else ()) if name in texts}
-        return {"key": offer.item.key, "category": None, "texts": first, "diff": None}
+        return {"key": offer.name, "category": None, "texts": first, "diff": None}
     category = taxonomy.load().find(offer.item.category)
     return {
         "key": offer.item.key,

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from django.core.cache import cache
 
-from annotation import practising, seldom, tickets
+from annotation import practising, seldom, tickets, veils
 from annotation.models import (
     LIKE_WORK,
     Draft,
@@ -20,26 +20,21 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from annotation.submissions import Shown
 
 # A count that took longer than this is remembered, for a hundred times what it took.
 DEAR = 0.02
 A_STRIP = 10
-
-
-class Refused(ValueError):
-    """A submission that cannot be taken; the message says what to do."""
-
-
-class Stale(Refused):
-    """The texts changed after the page was made; nothing was stored."""
+_OWN_DESKS = (Stage.VERIFY, Stage.ADJUDICATE)
 
 
 @dataclass(frozen=True)
 class Offer:
     """An item to work on, the revision to show, and the key that its submission must carry.
 
-    previous: what the member said of the item before: the label in force, or the one just undone.
+    previous: what the member said of the item before: the label in force, or one taken back.
     blind: what they said before the diff, the claim and the rationale were shown.
+    name: what a page calls the item: its key, or at a first look what tells nothing of it.
     phase: "blind" if that is still to be said, "practice" if an explanation follows, else "label".
     """
 
@@ -47,9 +42,15 @@ class Offer:
     item: Item
     revision: Revision
     key: str
+    name: str
     phase: str = "label"
     previous: Label | None = None
     blind: Label | None = None
+
+    @property
+    def shown(self) -> Shown:
+        """What a submission must say that it speaks of."""
+        return Shown(self.key, self.name, self.revision.number)
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,12 @@ def of(
         phase = "label" if blind else "blind"
     if slot.state == Slot.State.FILLED and previous is None:
         previous = _label(member, slot.item, slot.stage)
+    if slot.stage in _OWN_DESKS and previous is None:
+        previous = _taken_back(member, slot, revision)
     ticket = tickets.Ticket(slot.pk, member.pk, revision.number, phase == "blind")
-    return Offer(slot, slot.item, revision, tickets.issue(ticket), phase, previous, blind)
+    key, item = tickets.issue(ticket), slot.item
+    name = veils.name_of(member, item) if phase == "blind" else item.key
+    return Offer(slot, item, revision, key, name, phase, previous, blind)
 
 
 def waiting(member: Membership, stage: str, now: datetime) -> Waiting:
@@ -156,6 +161,13 @@ def knows(member: Membership, item: Item) -> bool:
 
 def _label(member: Membership, item: Item, stage: str) -> Label | None:
     return Label.objects.current().filter(member=member, item=item, stage=stage).first()
+
+
+def _taken_back(member: Membership, slot: Slot, revision: Revision) -> Label | None:
+    """The last word on the item at the stage, if it is the member's, who took it back."""
+    said = Label.objects.of_item(slot.item).at_stage(slot.stage).of_revision(revision)
+    last = said.latest_first().first()
+    return last if last and last.withdrawn_at and last.member_id == member.pk else None
 
 
 def _counts(project: Project) -> tuple[int, int]:

@@ -15,18 +15,17 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, baselines, cases, offers, seconding, verifying
-from annotation.api import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, checked, refusal
-from annotation.models import Item, Membership, Stage
-from annotation.offers import Refused, Waiting
-from annotation.serializers import (
+from annotation import access, baselines, cases, seconding, verifying
+from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, checked
+from annotation.api.serializers import (
     LabelSerializer,
     NamedField,
     NoOfferSerializer,
     OfferSerializer,
-    ShownSerializer,
     SubmissionSerializer,
 )
+from annotation.models import Item, Membership, Stage
+from annotation.queue import Waiting, offers
 from stats.estimates import Estimate
 
 
@@ -40,23 +39,19 @@ class FirstSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
-class SecondSerializer(serializers.Serializer[seconding.Case]):
+class SecondSerializer(serializers.Serializer[seconding.Verification]):
     """An item to verify."""
 
     offer = OfferSerializer()
     first = FirstSerializer()
 
 
-class VerdictSerializer(ShownSerializer):
+class VerdictSerializer(SubmissionSerializer):
     """Confirmed, or contested with other answers and a comment; `of` is what was shown."""
 
     of = serializers.CharField(max_length=64)
     confirm = serializers.BooleanField(default=False)
     answers = NamedField(child=serializers.JSONField(), default=dict)
-    comment = serializers.CharField(
-        default="", allow_blank=True, max_length=10_000, trim_whitespace=False
-    )
-    seconds = serializers.FloatField(default=None, allow_null=True, min_value=0)
 
 
 class WaitingCaseSerializer(serializers.Serializer[Any]):
@@ -106,7 +101,7 @@ def _or_none(name: str, serializer: Any) -> PolymorphicProxySerializer:
 def next_second(request: Request, slug: str) -> Response:
     """Take the next item to verify, with the label to look at; else why there is none."""
     member = access.member_for(request, slug, right="label")
-    case = seconding.next_case(member, now=timezone.now())
+    case = seconding.take(member, now=timezone.now())
     if isinstance(case, Waiting):
         return Response(NoOfferSerializer({"waiting": case}).data)
     return Response(SecondSerializer(case).data)
@@ -119,17 +114,8 @@ def verdict(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="label")
     body = VerdictSerializer(data=request.data)
     data = checked(body)
-    said = {"comment": data["comment"], "seconds": data["seconds"], "of": data["of"]}
-    try:
-        if data["confirm"]:
-            made = seconding.confirm(member, **body.shown(), **said, now=timezone.now())
-        else:
-            answers = data["answers"]
-            made = seconding.contest(
-                member, **body.shown(), **said, answers=answers, now=timezone.now()
-            )
-    except Refused as problem:
-        raise refusal(problem) from problem
+    answer = seconding.confirm if data["confirm"] else seconding.contest
+    made = answer(member, body.shown(), body.said(), of=data["of"], now=timezone.now())
     return Response(LabelSerializer(made).data, status=201)
 
 
@@ -194,11 +180,8 @@ def decide(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="adjudicate")
     body = DecisionSerializer(data=request.data)
     data = checked(body)
-    said = {name: data[name] for name in ("answers", "why", "comment", "seconds")}
-    try:
-        made = cases.decide(member, **body.shown(), **said, now=timezone.now())
-    except Refused as problem:
-        raise refusal(problem) from problem
+    why, now = data["why"], timezone.now()
+    made = cases.decide(member, body.shown(), body.said(), why=why, now=now)
     return Response(LabelSerializer(made).data, status=201)
 
 
@@ -208,10 +191,7 @@ def request_decision(request: Request, slug: str) -> Response:
     """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
     member = access.member_for(request, slug, right="adjudicate")
     item = item_of(member, checked(ItemBody(data=request.data))["item"])
-    try:
-        cases.ask(access.seated(member), item, now=timezone.now())
-    except Refused as problem:
-        raise refusal(problem) from problem
+    cases.ask(access.seated(member), item, now=timezone.now())
     return Response({"item": item.key}, status=201)
 
 

@@ -5,6 +5,9 @@ says, so the same row again is nothing new. Labels fill free places of their ite
 given here; what finds none is kept as extra, and counts once a place is added and the file is
 imported again. Nothing that is there is overwritten: a later label of a rater supersedes the
 earlier one, and an earlier one that comes late joins the history.
+
+Items of which somebody is not sure go where `routing` sends them once the whole file is in: an item
+that is taken out asks for no more labels, and those further down the file were given already.
 """
 
 from collections.abc import Iterable
@@ -14,11 +17,11 @@ from itertools import islice
 
 from django.db.models import F
 
-from annotation import background as backgrounds
-from annotation import resolving, writing
-from annotation.background import Background
-from annotation.models import Event, Label, Membership, Project, Slot, Stage
-from annotation.statements import Statement
+from annotation import resolving, routing, tasktypes, writing
+from annotation.importing import background as backgrounds
+from annotation.importing.background import Background
+from annotation.importing.statements import Statement
+from annotation.models import Event, Item, Label, Membership, Project, Slot, Stage
 from formats.rows import BadRow
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
@@ -48,6 +51,14 @@ class Report:
         return self.new + self.unchanged + len(self.bad)
 
 
+@dataclass
+class _Touched:
+    """Keys of items: with a new say of what is held true, and those that a label sends on."""
+
+    said: set[str] = field(default_factory=set)
+    sent: set[str] = field(default_factory=set)
+
+
 def store(
     project: Project,
     statements: Iterable[Statement | BadRow],
@@ -63,7 +74,7 @@ def store(
     says that they are the same. A dry run stores nothing and keeps what it must know of every
     row. `member` is who imports, for the record.
     """
-    report, imagined = Report(), Background(project)
+    report, imagined, sent = Report(), Background(project), set[str]()
     stream = iter(statements)
     while batch := list(islice(stream, BATCH)):
         report.bad += [row for row in batch if isinstance(row, BadRow)]
@@ -78,9 +89,11 @@ def store(
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             background = backgrounds.look(project, good, now=now, locked=True)
             touched = _take_all(good, background, report, as_members=as_members, store=True)
-            for key in sorted(touched, key=lambda key: background.items[key].pk):
+            for key in sorted(touched.said, key=lambda key: background.items[key].pk):
                 resolving.settle(background.items[key], now=now)
+        sent |= touched.sent
     if not dry_run:
+        _send_on(project, sent, now)
         _record(project, report, member)
     return report
 
@@ -92,22 +105,38 @@ def _take_all(
     *,
     as_members: bool,
     store: bool,
-) -> set[str]:
-    """Take the statements in, one after the other; the keys of the items that have a new say."""
-    touched = set()
+) -> _Touched:
+    """Take the statements in, one after the other."""
+    touched, task = _Touched(), tasktypes.of_project(background.project)
     for one in statements:
         if fault := background.fault(one, as_members=as_members):
             report.bad.append(one.bad(*fault))
             continue
         same = background.same(one)
+        if same and same.current and (same.supersedes_id or task.route_of(same.answers)):
+            touched.sent.add(one.item)  # since an import may have been cut short before that
         label = _again(one, same, background, report) if same else _new(one, background, report)
         if label is None:
             continue
         if store:
             _save(label)
         if label.current:
-            touched.add(one.item)
+            touched.said.add(one.item)
+            before = label.supersedes
+            if task.route_of(label.answers) or (before and task.route_of(before.answers)):
+                touched.sent.add(one.item)
     return touched
+
+
+def _send_on(project: Project, keys: set[str], now: datetime) -> None:
+    """Bring the items to where their labels send them, as labels from the screen do."""
+    stream = iter(sorted(keys))
+    while batch := list(islice(stream, BATCH)):
+        with writing.transact():
+            items = Item.objects.locked().in_project(project).with_keys(batch)
+            for item in items.order_by("pk"):
+                item.project = project
+                routing.settle(item, now=now)
 
 
 def _again(one: Statement, same: Label, background: Background, report: Report) -> Label | None:

@@ -7,19 +7,23 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, commenting
-from annotation.api import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, Unprocessable, checked
-from annotation.api_decisions import OF, ItemBody, item_of
+from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Pages, checked
+from annotation.api.decisions import OF, ItemBody, item_of
 from annotation.models import Item, Membership
 
-ITEM = OpenApiParameter("item", description="The key of the item.", required=True)
+ITEM = OpenApiParameter("item", description="The key of an item; without it, of all of them.")
+LIMIT = OpenApiParameter("limit", int, description="Without an item: so many, 1,000 at most.")
+# No database counts further than its numbers go.
+LAST = 2**31 - 1
+OFFSET = OpenApiParameter("offset", int, description="Without an item: after so many.")
 
 
 class CommentSerializer(serializers.Serializer[Any]):
+    item = serializers.CharField(source="item.key")
     number = serializers.IntegerField()
     annotator = serializers.CharField(source="member.alias")
     text = serializers.CharField()
@@ -36,7 +40,7 @@ class WithdrawalBody(ItemBody):
 
 @extend_schema(
     methods=["GET"],
-    parameters=[ITEM],
+    parameters=[ITEM, LIMIT, OFFSET],
     responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
 )
 @extend_schema(
@@ -46,18 +50,20 @@ class WithdrawalBody(ItemBody):
 )
 @api_view(["GET", "POST"])
 def comments(request: Request, slug: str) -> Response:
-    """What people say of an item, once your own label is in; a POST adds to it."""
+    """What people say of an item, oldest first, once your own label is in; a POST adds to it.
+
+    Without an item: of all items that you may read about, newest first.
+    """
     member = access.member_for(request, slug, right="enter")
+    if request.method == "GET" and "item" not in request.query_params:
+        return Response(_all_comments(member, request))
     if request.method == "GET":
         item = item_of(member, checked(ItemBody(data=request.query_params))["item"])
         return Response(_comments(member, item))
     data = checked(CommentBody(data=request.data))
     member = access.seated(member)
     item = item_of(member, data["item"])
-    try:
-        commenting.say(member, item, data["text"], now=timezone.now())
-    except commenting.Refused as problem:
-        raise _of_comment(problem) from problem
+    commenting.say(member, item, data["text"], now=timezone.now())
     return Response(_comments(member, item), status=201)
 
 
@@ -71,10 +77,7 @@ def withdraw_comment(request: Request, slug: str) -> Response:
     data = checked(WithdrawalBody(data=request.data))
     member = access.seated(member)
     item = item_of(member, data["item"])
-    try:
-        commenting.withdraw(member, item, data["number"], now=timezone.now())
-    except commenting.Refused as problem:
-        raise _of_comment(problem) from problem
+    commenting.withdraw(member, item, data["number"], now=timezone.now())
     return Response(_comments(member, item))
 
 
@@ -102,10 +105,15 @@ def mentions(request: Request, slug: str) -> Response:
 
 
 def _comments(member: Membership, item: Item) -> Any:
-    try:
-        found = commenting.of_item(member, item, now=timezone.now())
-    except commenting.Refused as problem:
-        raise _of_comment(problem) from problem
+    found = commenting.of_item(member, item, now=timezone.now())
+    return CommentSerializer(found, many=True).data
+
+
+def _all_comments(member: Membership, request: Request) -> Any:
+    pages = Pages()
+    start = min(pages.get_offset(request), LAST)
+    end = start + (pages.get_limit(request) or Pages.default_limit)
+    found = commenting.in_project(member, start=start, end=end, now=timezone.now())
     return CommentSerializer(found, many=True).data
 
 
@@ -118,11 +126,6 @@ def _mention(mention: commenting.Mention) -> dict[str, Any]:
         "new": mention.new,
         "created_at": comment.created_at,
     }
-
-
-def _of_comment(problem: commenting.Refused) -> APIException:
-    early = isinstance(problem, commenting.TooEarly)
-    return Conflict(str(problem)) if early else Unprocessable(str(problem))
 
 
 urlpatterns = [

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, practising, probing
-from annotation.api import PROBLEMS
+from annotation.api.answering import PROBLEMS
+from annotation.api.practice_serializers import PracticeSerializer, ProbeSerializer
 from annotation.models import Membership
-from annotation.serializers_practice import PracticeSerializer, ProbeSerializer
 
 
 @extend_schema(responses={200: PracticeSerializer, **PROBLEMS})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import answers, tasktypes, taxonomy
+from annotation.errors import FieldError
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -22,7 +23,8 @@ class Draft:
     `effect` is what the category should do to a score, "penalty" or "none", empty without
     categories; `cluster` is a digest of the source question; `repeats` the key of the item whose
     texts this one says again, else empty; `fields` whatever the row holds beside what every item
-    has; `known` what is right of an item for practice or probes.
+    has; `known` what is right of an item for practice or probes; `decided` what was decided of it
+    elsewhere, where that is taken as it is.
     """
 
     row: Row
@@ -38,6 +40,7 @@ class Draft:
     texts: dict[str, Any]
     fields: dict[str, Any]
     known: answers.Answer | None = None
+    decided: answers.Answer | None = None
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this draft, turned down after all."""
@@ -50,14 +53,20 @@ class _Fault(ValueError):
         self.field = field
 
 
-def check(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Draft | BadRow]:
-    """Each row as an item to be, or why it cannot be one. Whole-file faults raise as they come."""
+def check(
+    rows: Iterable[Row | BadRow], task: tasktypes.TaskType, *, accept: bool = False
+) -> Iterator[Draft | BadRow]:
+    """Each row as an item to be, or why it cannot be one. Whole-file faults raise as they come.
+
+    With `accept`, where no category decides, a row also says what was decided of it, in columns
+    named as the task's fields.
+    """
     for row in rows:
         if isinstance(row, BadRow):
             yield row
             continue
         try:
-            yield _draft(row, task)
+            yield _draft(row, task, accept=accept)
         except _Fault as fault:
             yield BadRow(row.file, row.line, fault.field, str(fault))
 
@@ -68,7 +77,7 @@ def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     return ("key", *category, *(text.name for text in task.texts if text.required))
 
 
-def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
+def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     values = {name: value for name, value in row.values.items() if value is not None}
     # Where the taxonomy does not rule, an ability may be given as a category may.
     columns = COLUMNS if task.categories else (*COLUMNS, "ability")
@@ -78,8 +87,10 @@ def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
     kind = _kind(words) if task.categories else _free_kind(words)
     purpose = _short("purpose", words["purpose"]) or "test"
     known = _known(task, purpose, values, words["repeats"])
+    decided = _decided(task, values) if accept and not task.categories and not known else None
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*answers.columns(task)} if known else set()
+    apart |= {field.name for field in task.fields} if decided else set()
     return Draft(
         row=row,
         key=_key(words["key"]),
@@ -91,6 +102,7 @@ def _draft(row: Row, task: tasktypes.TaskType) -> Draft:
         texts=texts,
         fields={name: value for name, value in values.items() if name not in apart},
         known=known,
+        decided=decided,
     )
 
 
@@ -124,11 +136,18 @@ def _known(
 ) -> answers.Answer | None:
     try:
         known = answers.from_row(task, purpose, values)
-    except answers.BadAnswer as error:
+    except FieldError as error:
         raise _Fault(error.field, str(error)) from error
     if known and repeats:
         raise _Fault("repeats", "is for items to work on; one with a known answer repeats none.")
     return known
+
+
+def _decided(task: tasktypes.TaskType, values: dict[str, Any]) -> answers.Answer:
+    try:
+        return answers.decided_in_row(task, values)
+    except FieldError as error:
+        raise _Fault(error.field, str(error)) from error
 
 
 def _text(values: dict[str, Any], name: str) -> str:

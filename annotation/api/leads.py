@@ -1,5 +1,7 @@
 """The API of the reports for leads: the same figures as on their pages."""
 
+from typing import Any
+
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
@@ -9,17 +11,50 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, deciding, ledger
-from annotation.api import PROBLEMS
-from annotation.leads import board, grouping
+from annotation import access, ledger
+from annotation.api.answering import PROBLEMS, ProblemSerializer
+from annotation.leads import agreeing, agreement, board, grouping
 from annotation.leads.grouping import Grouping
 from annotation.models import Project
-from annotation.serializers import ProblemSerializer
 
 BY = OpenApiParameter("by", description="By what items are grouped; without it the usual way.")
-VALUE = OpenApiParameter("value", description="The answer whose share is asked for.")
+VALUE = OpenApiParameter(
+    "value", description="The answer whose share is asked for; as-meant: by the item's category."
+)
 BAR = OpenApiParameter("bar", float, description="The bar, between 0 and 1.", default=board.BAR)
 ROWS = serializers.ListField(child=serializers.DictField())
+
+
+class AgreementRowSerializer(serializers.Serializer[Any]):
+    """One figure of agreement; `people` is empty where it is about everybody."""
+
+    field = serializers.CharField()
+    measure = serializers.CharField()
+    people = serializers.CharField()
+    n_items = serializers.IntegerField()
+    n_raters = serializers.IntegerField()
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField()
+
+
+class ConfusionSerializer(serializers.Serializer[Any]):
+    """How many items person `a` gave one answer and person `b` another; none is left out."""
+
+    field = serializers.CharField()
+    a = serializers.CharField()
+    b = serializers.CharField()
+    choice_a = serializers.CharField()
+    choice_b = serializers.CharField()
+    n = serializers.IntegerField()
+
+
+class AgreementSerializer(serializers.Serializer[Any]):
+    """How far people agree; values are unrounded, rates fractions of 1."""
+
+    figures = AgreementRowSerializer(many=True)
+    confusion = ConfusionSerializer(many=True)
 
 
 @extend_schema(
@@ -71,6 +106,29 @@ def category_board(request: Request, slug: str) -> Response:
     return Response({"groups": [ledger.board_row(row) for row in rows]})
 
 
+@extend_schema(
+    parameters=[
+        OpenApiParameter("field", description="A question of the task type; none means all."),
+        OpenApiParameter("category", description="Only items of this category."),
+    ],
+    responses={200: AgreementSerializer, 400: ProblemSerializer, **PROBLEMS},
+)
+@api_view(["GET"])
+def agreements(request: Request, slug: str) -> Response:
+    """How far people agree: figures with their intervals, and who said what where another did."""
+    member = access.member_for(request, slug, right="manage")
+    wanted, category = (request.query_params.get(name, "") for name in ("field", "category"))
+    asked = agreeing.questions(member.project)
+    chosen = [one for one in asked if wanted in ("", one.name)]
+    if wanted and not chosen:
+        known = ", ".join(one.name for one in asked) or "nothing that people could agree on"
+        raise ParseError(f"This project does not ask {wanted!r}. It asks {known}.")
+    found = [agreement.measure(member.project, one, category) for one in chosen]
+    figures = [agreement.as_row(row) for one in found for row in one.rows]
+    cells = [agreement.as_cell(one.question, cell) for one in found for cell in one.cells]
+    return Response(AgreementSerializer({"figures": figures, "confusion": cells}).data)
+
+
 def _by(project: Project, name: str) -> Grouping:
     known = grouping.choices(project)
     found = [one for one in known if one.name == name] if name else known
@@ -81,11 +139,10 @@ def _by(project: Project, name: str) -> Grouping:
 
 
 def _value(project: Project, value: str) -> str:
-    decides = deciding.of(project)
-    known = [one for one, _ in decides.options]
+    known = [one for one, _ in board.answers(project)]
     if value and value not in known:
-        raise ParseError(f"Nobody can answer {value!r}. Answers are {', '.join(known)}.")
-    return value or board.usual(decides)
+        raise ParseError(f"No share of {value!r} can be shown. There are {', '.join(known)}.")
+    return value or board.usual(project)
 
 
 def _bar(text: str) -> float:
@@ -99,6 +156,7 @@ def _bar(text: str) -> float:
 
 
 urlpatterns = [
+    path("projects/<slug:slug>/agreement/", agreements, name="api-agreement"),
     path("projects/<slug:slug>/pace/", pace, name="api-pace"),
     path("projects/<slug:slug>/board/", category_board, name="api-board"),
 ]

@@ -5,8 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from annotation import practising, probing
+from annotation.api.serializers import LabelSerializer
 from annotation.models import Label
-from annotation.serializers import LabelSerializer
 
 
 class LessonSerializer(serializers.Serializer[practising.Lesson]):

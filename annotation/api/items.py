@@ -1,0 +1,61 @@
+"""The API of items: their list, and one with all its texts."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import path
+from django.utils import timezone
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, seeing
+from annotation.api.answering import PROBLEMS, Pages
+from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
+from annotation.filters import ItemFilter
+from annotation.models import Item
+
+
+class ItemList(ListAPIView[Item]):
+    """Items without their texts, in their order.
+
+    Who reads what is held true of some gives informed labels of them from then on.
+    """
+
+    serializer_class = ItemSerializer
+    pagination_class = Pages
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = ItemFilter
+
+    def get_queryset(self) -> QuerySet[Item]:
+        if getattr(self, "swagger_fake_view", False):
+            return Item.objects.none()
+        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+        return Item.objects.in_project(self.member.project).for_list()
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        shown = super().paginate_queryset(queryset) or []
+        seeing.note_list(self.member, shown, asked=self.request.GET, now=timezone.now())
+        return shown
+
+
+@extend_schema(responses={200: ItemDetailSerializer, **PROBLEMS})
+@api_view(["GET"])
+def item(request: Request, slug: str, key: str) -> Response:
+    """One item with all revisions of its texts."""
+    member = access.member_for(request, slug, right="items")
+    found = Item.objects.in_project(member.project).for_page(key)
+    if found is None:
+        raise Http404
+    seeing.note(member, found, now=timezone.now())
+    return Response(ItemDetailSerializer(found).data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/items/", ItemList.as_view(), name="api-items"),
+    path("projects/<slug:slug>/items/<path:key>/", item, name="api-item"),
+]

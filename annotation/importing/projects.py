@@ -1,0 +1,35 @@
+"""A new project, and the versions of the task types that files declare."""
+
+from typing import Any
+
+from django.db.models import Max
+
+from annotation import tasktypes, writing
+from annotation.models import Project, TaskTypeVersion
+
+
+def task_type_version(slug: str) -> TaskTypeVersion:
+    """The stored version of a task type file as it is now. An unknown slug is a KeyError."""
+    return store_task_type(tasktypes.definitions()[slug], tasktypes.sources()[slug])
+
+
+def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
+    """The stored version of a definition, made if it is new; `source` is its TOML."""
+    slug, digest = definition["slug"], tasktypes.digest(definition)
+    with writing.transact():
+        known = TaskTypeVersion.objects.filter(slug=slug)
+        version = known.filter(digest=digest).first()
+        if version is None:
+            number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
+            version = TaskTypeVersion.objects.create(
+                slug=slug, number=number, digest=digest, definition=definition, source=source
+            )
+    return version
+
+
+def create_project(slug: str, *, task_type: str = "perturbation-vetting", **values: Any) -> Project:
+    """A new project; its name defaults to the slug in words, its overlap to the task's raters."""
+    version = task_type_version(task_type)
+    values.setdefault("name", slug.replace("-", " ").capitalize())
+    values.setdefault("overlap", tasktypes.of_version(version).raters)
+    return Project.objects.create(slug=slug, task_type=version, **values)

@@ -1,0 +1,127 @@
+"""A slot read with all that is shown of it, and with what a label of it must know."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from annotation import diffing, tickets
+from annotation.models import Diff, Item, Membership, Revision, Slot, Stage
+from annotation.picking import sql
+
+_SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
+         "member_id", "returned", "ahead", "reserved_for_id", "reason")  # fmt: skip
+_ITEM = ("id", "project_id", "key", "position", "category", "ability", "source_ability", "cluster",
+         "origin", "purpose", "fields", "flags", "revision_number", "first_reply_at",
+         "deleted_at")  # fmt: skip
+_REVISION = ("id", "item_id", "number", "texts", "digest")
+_DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place")
+
+
+def _columns(table: str, names: tuple[str, ...]) -> str:
+    return ", ".join(f"{table}.{name}" for name in names)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The slot that a label was taken for, the item's current revision, and what is there by now.
+
+    Ids of the label that the same page sent, of the member's label in force, and of the
+    guidelines as they are; whether the member saw what others said of the item, and whether
+    they have a draft of it. `submission` is the digest of the page's key, `stage` that of the
+    label.
+    """
+
+    slot: Slot
+    revision: Revision
+    stage: Stage
+    submission: str
+    sent: int | None
+    label: int | None
+    guidelines: int | None
+    informed: bool
+    drafted: bool
+
+    @property
+    def item(self) -> Item:
+        return self.slot.item
+
+
+def shown(slot_id: int) -> tuple[Slot, Revision]:
+    """The slot with its item, and the item's current revision with its diff, if that is stored."""
+    words = {"slot": slot_id, "algorithm": diffing.ALGORITHM}
+    [row] = sql.rows(_SHOWN.format(more=", " + _columns("d", _DIFF), join=_ITS_DIFF), words)
+    slot, revision, diff = _parted(row, _DIFF)
+    if diff[0] is not None:
+        revision.stored_diff = Diff.from_db("default", _DIFF, diff)
+    return slot, revision
+
+
+def claimed(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
+    """What a label with this key is of; its item is locked. What the member said before is at the
+    slot's stage or, if `blind`, at that one."""
+    submission = tickets.digest(key)
+    words = {"slot": slot_id, "member": member.pk, "submission": submission}
+    [row] = sql.rows(_SHOWN.format(more=_BLIND_BEFORE if blind else _WORK_BEFORE, join=""), words)
+    slot, revision, (sent, label, guidelines, informed, drafted) = _parted(row, ("",) * 5)
+    return Claim(
+        slot=slot,
+        revision=revision,
+        stage=Stage.BLIND if blind else Stage(slot.stage),
+        submission=submission,
+        sent=sent,
+        label=label,
+        guidelines=guidelines,
+        informed=bool(informed),
+        drafted=bool(drafted),
+    )
+
+
+_SHOWN = (
+    f"SELECT {_columns('s', _SLOT)}, {_columns('i', _ITEM)}, {_columns('r', _REVISION)}"
+    "{more} FROM annotation_slot s"
+    " JOIN annotation_item i ON i.id = s.item_id"
+    " JOIN annotation_revision r ON r.item_id = i.id AND r.number = i.revision_number"
+    "{join} WHERE s.id = %(slot)s"
+)
+_ITS_DIFF = " LEFT JOIN annotation_diff d ON d.revision_id = r.id AND d.algorithm = %(algorithm)s"
+_BEFORE = """,
+    (SELECT id FROM annotation_label WHERE submission = %(submission)s),
+    (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = i.id
+       AND stage = {stage} AND current),
+    (SELECT id FROM annotation_guidelinesversion WHERE project_id = i.project_id
+       ORDER BY number DESC LIMIT 1),
+    EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s AND item_id = i.id
+       AND kind = 'seen' AND ended_at IS NULL),
+    EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s AND item_id = i.id)"""
+_WORK_BEFORE, _BLIND_BEFORE = _BEFORE.format(stage="s.stage"), _BEFORE.format(stage="'blind'")
+
+
+def _parted(row: tuple[Any, ...], more: tuple[str, ...]) -> tuple[Slot, Revision, list[Any]]:
+    """A row of `_SHOWN`: the slot with its item, the revision, and the values behind them."""
+    of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
+    behind = of_revision + len(_REVISION)
+    slot = Slot.from_db("default", _SLOT, row[:of_item])
+    item = Item.from_db("default", _ITEM, _read(_ITEM, row[of_item:of_revision]))
+    texts = _read(_REVISION, row[of_revision:behind])
+    revision = Revision.from_db("default", _REVISION, texts)
+    slot.item = revision.item = item
+    return slot, revision, _read(more, row[behind:])
+
+
+def _read(names: tuple[str, ...], values: tuple[Any, ...]) -> list[Any]:
+    """The values with their JSON and their times read, as they come from both databases."""
+    return [
+        _READ[name](value) if name in _READ and value is not None else value
+        for name, value in zip(names, values, strict=True)
+    ]
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "fields": json.loads,
+    "flags": json.loads,
+    "texts": json.loads,
+    "segments": json.loads,
+    "first_reply_at": sql.time,
+    "deleted_at": sql.time,
+}

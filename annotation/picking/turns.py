@@ -1,0 +1,90 @@
+"""A member's turn: taken one after the other, and how far they have come through a stage."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+from annotation.models import Membership, Stage
+from annotation.picking import sql
+
+# How far a cursor may lag behind, in positions of items.
+STRIDE = 32
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How far a member, whose row is locked, has come through a stage."""
+
+    priority: int = -32768
+    position: int = -1
+    nothing_until: datetime | None = None
+
+
+def lock(member: Membership, stage: str = Stage.WORK) -> Turn:
+    """The member's presses are served one after the other, each with a snapshot of its own; how
+    far they have come through the stage.
+
+    A statement of its own: in one with the pick the snapshot would be older than the lock. A
+    cursor that moved while the lock was waited for is read as it was, which costs a few steps.
+    """
+    locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
+    found = sql.rows(
+        f"""
+        SELECT c.priority, c.position, c.nothing_until FROM annotation_membership m
+        LEFT JOIN annotation_cursor c ON c.member_id = m.id AND c.stage = %s
+        WHERE m.id = %s {locked}
+        """,
+        [stage, member.pk],
+    )
+    priority, position, until = found[0] if found else (None, None, None)
+    return Turn() if priority is None else Turn(priority, position, sql.time(until))
+
+
+def lock_with_item(member: Membership, slot_id: int) -> None:
+    """`lock`, and then let whoever labels or corrects the item of the slot take turns.
+
+    The member's row is locked before the join that the lock of the item's row waits for.
+    """
+    if connection.features.has_select_for_update:
+        sql.rows(
+            """
+            WITH m AS MATERIALIZED (
+              SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE)
+            SELECT i.id FROM m CROSS JOIN annotation_slot s
+            JOIN annotation_item i ON i.id = s.item_id
+            WHERE s.id = %s FOR NO KEY UPDATE OF i
+            """,
+            [member.pk, slot_id],
+        )
+
+
+def move_on(member: Membership, stage: str, turn: Turn, priority: int, position: int) -> None:
+    """Let the member's next searches begin after this place, once it is some way ahead.
+
+    Not after each: a search steps over the few slots since, which are not open any more or the
+    member's own.
+    """
+    if priority == turn.priority and position < turn.position + STRIDE:
+        return
+    sql.change(
+        """
+        INSERT INTO annotation_cursor (member_id, stage, priority, position)
+        VALUES (%s, %s, %s, %s)
+        ON CONFLICT (member_id, stage)
+        DO UPDATE SET priority = excluded.priority, position = excluded.position
+        """,
+        [member.pk, stage, priority, position],
+    )
+
+
+def found_nothing(member: Membership, stage: str, until: datetime) -> None:
+    """Remember that a search of everything found nothing, so that it is not made on each ask."""
+    sql.change(
+        """
+        INSERT INTO annotation_cursor (member_id, stage, priority, position, nothing_until)
+        VALUES (%s, %s, -32768, -1, %s)
+        ON CONFLICT (member_id, stage) DO UPDATE SET nothing_until = excluded.nothing_until
+        """,
+        [member.pk, stage, sql.moment(until)],
+    )

@@ -1,0 +1,46 @@
+"""Whether what a page sends may be taken; each check raises what the person is told."""
+
+from annotation import places, tickets, veils
+from annotation.errors import Refused, Stale
+from annotation.models import Item, Membership, Revision, Slot, Stage
+from annotation.picking import showing, turns
+from annotation.submissions import Shown
+from annotation.tickets import Ticket
+
+
+def ticket(member: Membership, shown: Shown) -> Ticket:
+    """What the page's key was made for."""
+    read = tickets.read(shown.key)
+    if read.member_id != member.pk:
+        raise Refused("This page was made for somebody else. Load the page again.")
+    return read
+
+
+def locked(member: Membership, made: Ticket, shown: Shown) -> tuple[Slot, Revision]:
+    """The workbench's slot that the key was made for and the item's current texts; member and
+    item are locked."""
+    turns.lock_with_item(member, made.slot_id)
+    slot, revision = showing.shown(made.slot_id)
+    check_desk(slot, Stage.WORK)
+    check_shown(member, slot.item, shown)
+    return slot, revision
+
+
+def check_desk(slot: Slot, stage: str) -> None:
+    if slot.stage not in places.stages_of(stage):
+        raise Refused("This page belongs to another desk. Load the page again.")
+
+
+def check_shown(member: Membership, item: Item, shown: Shown) -> None:
+    if item.project_id != member.project_id or not veils.fits(shown.item_key, member, item):
+        raise Refused("This is not the item that the page showed. Load the page again.")
+    item.project = member.project  # so that nobody reads it again
+    if item.deleted_at:
+        raise Refused("This item was taken out of the project. Go on with the next.")
+
+
+def check_fresh(item: Item, made: Ticket, shown: Shown) -> None:
+    if made.revision != shown.revision:
+        raise Refused("This is not the item that the page showed. Load the page again.")
+    if item.revision_number != shown.revision:
+        raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")

@@ -1,0 +1,13 @@
+"""What is kept on record of each step."""
+
+from annotation import prepared
+from annotation.models import Event, Item, Membership
+
+
+def of(kind: str, member: Membership, item: Item, **data: object) -> Event:
+    who = {"project_id": item.project_id, "member_id": member.pk}
+    return Event(kind=kind, subject=item.key, data=data, **who)
+
+
+def record(kind: str, member: Membership, item: Item, **data: object) -> None:
+    prepared.insert(of(kind, member, item, **data))

@@ -1,0 +1,165 @@
+"""A label of what a page showed, or a corrected text of it: the queue's hot path."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation import following, places, prepared, revising, tasktypes, tickets, writing
+from annotation.errors import Refused, Stale
+from annotation.models import LIKE_WORK, Draft, Label, Membership, Slot, Stage
+from annotation.picking import holding, showing, turns
+from annotation.picking.showing import Claim
+from annotation.queue import admitting, events, offers
+from annotation.queue.offers import Offer
+from annotation.submissions import Said, Shown
+from annotation.tasktypes import TaskType
+
+
+def label(
+    member: Membership,
+    shown: Shown,
+    said: Said,
+    *,
+    stage: str = Stage.WORK,
+    now: datetime | None = None,
+) -> Label:
+    """Store what the member says of the shown revision. The same key twice stores it once.
+
+    `stage` is where it is sent to, as in `next_offer`: a key of another desk is refused there. It
+    counts if it fills a slot: the one it was taken for or, if that was given away, one of the
+    item that is free. Else it is kept as extra. Raises `Refused` for a key, item or answer that
+    was not offered or a key that said something else before, and `Stale` if the texts were
+    corrected meanwhile.
+    """
+    now = now or timezone.now()
+    ticket = admitting.ticket(member, shown)
+    task = tasktypes.of_project(member.project)
+    asked = Stage.BLIND if ticket.blind else Stage.WORK
+    said = replace(said, answers=task.clean(said.answers, stage=asked))
+    with writing.transact():
+        turns.lock_with_item(member, ticket.slot_id)
+        claim = showing.claimed(member, ticket.slot_id, shown.key, blind=ticket.blind)
+        admitting.check_desk(claim.slot, stage)
+        if claim.sent is not None:
+            return _same(Label.objects.get(pk=claim.sent), said)
+        admitting.check_shown(member, claim.item, shown)
+        admitting.check_fresh(claim.item, ticket, shown)
+        made = _store(_made(member, claim, said, task, now), claim)
+        following.after(made, task, now)
+    return made
+
+
+def correct(
+    member: Membership,
+    shown: Shown,
+    texts: Mapping[str, str],
+    *,
+    note: str = "",
+    now: datetime | None = None,
+) -> Offer:
+    """A new revision with the corrected text; its author keeps the slot.
+
+    Labels of older revisions stop counting and their slots reopen. Texts that the item has
+    already change nothing, so the same correction sent twice is one. A silent check that is
+    corrected is none any more, since its known answer was of the old texts. Raises `Refused` and
+    `Stale` as `label` does.
+    """
+    now = now or timezone.now()
+    _check_correction(member, texts)
+    ticket = admitting.ticket(member, shown)
+    with writing.transact():
+        slot, current = admitting.locked(member, ticket, shown)
+        _check_correctable(member, slot, ticket)
+        corrected = revising.corrected(slot.item.revision(shown.revision).texts, texts)
+        if corrected == current.texts:
+            return offers.of(member, slot, current)
+        admitting.check_fresh(slot.item, ticket, shown)
+        revising.revise(slot.item, corrected, author=member, note=note, now=now)
+        places.push_back(member, slot.item, now)
+        slot.hold(member.pk, places.until(member, now))
+        following.after_correction(slot.item, now)
+        events.record("correct", member, slot.item, revision=slot.item.revision_number, note=note)
+    return offers.of(member, *showing.shown(slot.pk))
+
+
+def _made(member: Membership, claim: Claim, said: Said, task: TaskType, now: datetime) -> Label:
+    """The label of what was claimed, with the versions that it was made under; not stored yet."""
+    return Label(
+        project_id=member.project_id,
+        member=member,
+        item=claim.item,
+        revision=claim.revision,
+        task_type=member.project.task_type,
+        guidelines_id=claim.guidelines,
+        stage=claim.stage,
+        choice=task.choice_of(said.answers, claim.stage),
+        answers=said.answers,
+        comment=said.comment,
+        seconds=said.seconds,
+        submission=claim.submission,
+        supersedes_id=claim.label,
+        evaluator_seen=claim.item.first_reply_at is not None,
+        informed=claim.informed,
+        created_at=now,
+    )
+
+
+def _store(label: Label, claim: Claim) -> Label:
+    """Store the label in the place that it fills, in place of what the member said before."""
+    member, first = label.member, label.stage in LIKE_WORK and claim.label is None
+    label.slot = _filled(member, claim.slot, label.stage, label.created_at, counting=int(first))
+    label.counted = label.slot is not None
+    if claim.label is not None:
+        Label.objects.filter(pk=claim.label).update(current=False)
+    of = {"choice": label.choice, "revision": claim.revision.number}
+    made = prepared.insert(label, events.of("label", member, claim.item, **of))
+    if claim.drafted and label.stage != Stage.BLIND:
+        for draft in Draft.objects.of(member.pk).filter(item=claim.item):
+            draft.sent()
+    return made
+
+
+def _filled(
+    member: Membership, shown: Slot, stage: str, now: datetime, *, counting: int
+) -> Slot | None:
+    """The slot that the label fills, None for an extra one; and the member's count with it."""
+    if stage == Stage.BLIND:
+        blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
+        return blind.first() or places.own(member, shown.item, stage)
+    if holding.fill(shown.pk, member, counting=counting):
+        return shown
+    slot = places.to_fill(member, shown, now)
+    if slot:
+        slot.fill(member.pk)
+    return slot
+
+
+def _same(sent: Label, said: Said) -> Label:
+    """The stored label, if it still says what is said now.
+
+    Else the person went back to an old page, and what they say now must not be dropped in silence.
+    """
+    if sent.withdrawn_at:
+        raise Refused("This page's label was taken back. Load the page again to give another.")
+    if (sent.answers, sent.comment) != (said.answers, said.comment):
+        raise Refused(f"This page was sent before, as {sent.choice!r}. Undo that to change it.")
+    return sent
+
+
+def _check_correctable(member: Membership, slot: Slot, ticket: tickets.Ticket) -> None:
+    if slot.member_id != member.pk:
+        raise Stale("This item went to somebody else meanwhile. Your text is still here: copy it.")
+    if ticket.blind:
+        raise Refused("Say first what you see; the text can be corrected after that.")
+    if slot.stage == Stage.PRACTICE:
+        raise Refused("Practice items are not corrected. Say in a comment what you would mend.")
+
+
+def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
+    task = tasktypes.of_project(member.project)
+    if set(texts) != {task.correctable}:
+        raise Refused(f"Only the {task.correctable} text can be corrected.")
+    if not texts[task.correctable].strip():
+        raise Refused("The corrected text is empty. Write the whole text, or label the item.")

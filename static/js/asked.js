@@ -1,0 +1,81 @@
+// What a label form asks and what stands in it; fields.js, which describes the markup, acts on it.
+
+export const SINGLE = new Set(["choice", "yesno", "scale", "points"]);
+export const WRITTEN = new Set(["text", "edit"]);
+
+export const picks = new WeakMap(); // of a quick form: the button that was picked
+
+export const all = (form) => [...form.querySelectorAll("[data-field]")];
+export const shown = (form) => all(form).filter((field) => !field.hidden);
+export const sends = (field) => Boolean(field.querySelector("button.choice"));
+export const title = (field) => field.dataset.title;
+export const active = (form) => form.querySelector("[data-field][data-active]");
+
+const named = (form, name) => form.querySelector(`[data-field="${CSS.escape(name)}"]`);
+
+function valuesOf(form, field) {
+  if (sends(field)) return picks.has(form) ? [picks.get(form).value] : [];
+  return [...field.querySelectorAll("input:checked, textarea")].map((input) => input.value.trim()).filter(Boolean);
+}
+
+// The changed pieces of a claim check are a list; it is answered once each of them is.
+export const pieces = (field) => [...field.querySelectorAll("li:has(input)")];
+export const openPiece = (field) => pieces(field).find((piece) => !piece.querySelector(":checked"));
+
+export const isAnswered = (form, field) =>
+  field.dataset.kind === "claim_check" ? !openPiece(field) : valuesOf(form, field).length > 0;
+
+export function isAsked(form, field) {
+  const { whenField, whenValues } = field.dataset;
+  if (whenField === undefined) return true;
+  const other = named(form, whenField);
+  if (!other || other.hidden) return false;
+  const wanted = whenValues.split(" ");
+  return valuesOf(form, other).some((value) => wanted.includes(value));
+}
+
+const needs = (form, field) =>
+  field.dataset.required !== undefined &&
+  !isAnswered(form, field) &&
+  !(field.dataset.unless && isAnswered(form, named(form, field.dataset.unless)));
+
+export const missing = (form) => shown(form).find((field) => needs(form, field)) ?? null;
+export const complete = (form) => missing(form) === null;
+
+// Whether a field is still to be led to: it needs an answer, or is asked for one in so many words.
+export function isOpen(form, field) {
+  if (field.dataset.required !== undefined) return needs(form, field);
+  const { kind, whenField } = field.dataset;
+  return !isAnswered(form, field) && (SINGLE.has(kind) || kind === "claim_check" || whenField !== undefined);
+}
+
+export function chosenTitle(form, field) {
+  if (sends(field)) return picks.get(form)?.dataset.title ?? "";
+  return [...field.querySelectorAll("label.choice:has(:checked)")].map((label) => label.dataset.title).join(", ");
+}
+
+// What is filled in, by input name, each a list of texts.
+export function answers(form) {
+  const found = {};
+  for (const field of shown(form)) {
+    if (sends(field)) {
+      if (picks.has(form)) found[field.dataset.field] = valuesOf(form, field);
+      continue;
+    }
+    for (const input of field.querySelectorAll("input:checked, textarea")) {
+      if (input.value.trim()) (found[input.name] ??= []).push(input.value);
+    }
+  }
+  return found;
+}
+
+// The sum of the points as far as they are given, where the form has a place for it.
+export function total(form) {
+  const output = form.querySelector("[data-total]");
+  if (!output) return;
+  const points = shown(form).filter((field) => field.dataset.kind === "points");
+  const given = points.flatMap((field) => valuesOf(form, field)).map(Number);
+  const sum = given.reduce((one, other) => one + other, 0);
+  const left = points.length - given.length;
+  output.textContent = given.length === 0 ? "—" : left ? `${sum} so far` : String(sum);
+}

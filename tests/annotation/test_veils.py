@@ -1,0 +1,145 @@
+"""An item that is to be judged blind goes by a name from which nothing can be read."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import guidelines, queue, veils
+from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
+from annotation.submissions import Said, Shown
+from tests.builders import make_item, make_member, make_project, take
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+# What would tell the category, or that the answer is one that was changed.
+TELLING = re.compile(r"number-errors|Number errors|factual|Factual|Perturbed|Six for eight")
+
+
+@pytest.fixture
+def member() -> Membership:
+    member = make_member(make_project(blind_first=True, guidelines_field="category"))
+    for number in (1, 2, 3):
+        make_item(member.project, f"number-errors-{number}", texts={"claim": "Six for eight."})
+    return member
+
+
+class Desk:
+    """What a person does at the label screen, and all that the server answered."""
+
+    def __init__(self, member: Membership) -> None:
+        self.member, self.client, self.said = member, Client(), list[str]()
+        self.client.force_login(member.account)
+
+    def get(self, name: str, **asked: str) -> str:
+        path = reverse(name, args=[self.member.project.slug])
+        return self._kept(self.client.get(path, asked, headers=HTMX))
+
+    def post(self, name: str, **sent: str) -> str:
+        path = reverse(name, args=[self.member.project.slug])
+        return self._kept(self.client.post(path, sent, headers=HTMX))
+
+    def draft(self, **sent: object) -> None:
+        path = reverse("vet-draft", args=[self.member.project.slug])
+        answer = self.client.post(path, json.dumps(sent), content_type="application/json")
+        assert answer.json() == {"kept": True}
+
+    def _kept(self, response: object) -> str:
+        self.said.append(response.content.decode())  # type: ignore[attr-defined]
+        return self.said[-1]
+
+
+def shown(panel: str) -> dict[str, str]:
+    """What the page would send of its item."""
+    names = ("key", "item", "revision")
+    return {name: re.findall(rf'name="{name}" value="([^"]*)"', panel)[0] for name in names}
+
+
+def all_that_is_said_before_a_first_look(desk: Desk) -> Iterator[str]:
+    project = desk.member.project
+    guidelines.publish(project, "Read.", {"number-errors": "Count."}, "", None)
+    page = desk.get("vet")
+    name = shown(page)["item"]
+    yield page
+    yield desk.get("vet-next")
+    yield desk.post("vet-hold")
+    yield desk.post("vet-flag", item=name)
+    yield desk.get("vet-siblings", item=name)
+    yield desk.get("vet-guidelines", item=name)
+    desk.draft(**shown(page), data={"comment": "Odd."})
+    yield desk.get("piles", pile="drafts")
+    yield desk.get("piles", pile="todo")
+    yield desk.post("vet-skip", **shown(page))
+    yield desk.get("piles", pile="skipped")
+    yield desk.post("vet-reopen", item=name)
+
+
+def test_nothing_that_is_sent_before_a_first_look_tells_the_category(member: Membership) -> None:
+    for said in all_that_is_said_before_a_first_look(Desk(member)):
+        found = TELLING.search(said)
+        assert not found, said[max(0, found.start() - 200) : found.end()]
+
+
+def test_the_name_serves_wherever_the_key_would(member: Membership) -> None:
+    desk = Desk(member)
+    page = desk.get("vet")
+    name = shown(page)["item"]
+    assert json.loads(desk.post("vet-hold")) == {"held": [name]}
+    desk.post("vet-flag", item=name)
+    desk.post("vet-skip", **shown(page))
+    kinds = Mark.objects.in_force().order_by("kind")
+    assert list(kinds.values_list("kind", "item__key")) == [
+        ("flag", "number-errors-1"),
+        ("skip", "number-errors-1"),
+    ]
+    again = desk.post("vet-reopen", item=name)
+    assert f"{name} is open again." in again
+    desk.draft(**shown(again), data={"comment": "Odd."})
+    assert Draft.objects.get().item.key == "number-errors-1"
+    after = desk.post("vet-label", **shown(again), error="no", comment="Odd.")
+    assert Label.objects.get().item.key == "number-errors-1"
+    assert shown(after)["item"] == "number-errors-1"  # what was changed is shown now
+
+
+def test_a_name_is_one_persons_and_always_the_same(member: Membership) -> None:
+    offer, other = take(member), make_member(member.project)
+    assert take(member).name == offer.name == veils.name_of(member, offer.item)
+    assert veils.name_of(other, offer.item) != offer.name
+    assert veils.find(other, offer.name) is None
+    assert veils.find(member, offer.name) == offer.item
+
+
+def test_an_item_may_have_a_key_that_looks_like_a_name(member: Membership) -> None:
+    item = make_item(member.project, "first-look-1")
+    assert veils.find(member, "first-look-1") == item
+
+
+def test_the_api_gives_and_takes_the_name(member: Membership) -> None:
+    _, token = ApiToken.issue(member.account, "test")
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    at = f"/api/v1/projects/{member.project.slug}"
+    offer = client.post(f"{at}/queue/next/").json()
+    assert not TELLING.search(json.dumps(offer))
+    sent = {"key": offer["key"], "item": offer["item"]["key"], "revision": 1}
+    sent |= {"answers": {"error": False}}
+    made = client.post(f"{at}/labels/", json.dumps(sent), content_type="application/json")
+    assert made.status_code == 201
+    assert Label.objects.get().stage == "blind"
+
+
+def test_without_a_first_look_items_go_by_their_keys(member: Membership) -> None:
+    Project.objects.update(blind_first=False)
+    member.refresh_from_db()
+    assert take(member).name == "number-errors-1"
+    assert queue.renew(member) == {"number-errors-1"}
+
+
+def test_the_key_is_taken_as_well(member: Membership) -> None:
+    offer = take(member)
+    by_key = Shown(offer.key, offer.item.key, offer.revision.number)
+    made = queue.label(member, by_key, Said({"error": False}))
+    assert made.item == offer.item

@@ -1,0 +1,117 @@
+"""The quick form of perturbation vetting: one key is a label, unless the project asks for more."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.models import Label
+from tests.browser.conftest import OpenPage
+from tests.browser.screen import wait_for
+from tests.browser.test_fields import active, at_work, label_screen, press, said
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SLUG = "perturbation-vetting"
+# Two changes, so that a claim check has two pieces.
+TWO_CHANGES = {
+    "gold": "A spider has eight legs and two parts.",
+    "perturbed": "A spider has six legs and three parts.",
+}
+
+
+def test_not_sure_asks_why_by_one_more_key(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting"))
+    press(page, "5")
+    assert active(page) == "reason"
+    assert said(page).startswith("Not sure. What is in the way?")
+    assert not Label.objects.exists()
+    press(page, "Escape")
+    assert active(page) == "choice"
+    press(page, "5", "2")
+    wait_for(page, "item-2")
+    assert Label.objects.get().answers == {"choice": "not-sure", "reason": "gold-wrong"}
+
+
+def test_the_expected_effect_may_be_said_or_left_open(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting", 4, expected_effect=True))
+    press(page, "1", "3")
+    wait_for(page, "item-2")
+    press(page, "1", "Control+Enter")
+    wait_for(page, "item-3")
+    press(page, "2")
+    wait_for(page, "item-4")
+    assert [label.answers for label in Label.objects.order_by("pk")] == [
+        {"choice": "valid", "effect": "lot"},
+        {"choice": "valid"},
+        {"choice": "invalid"},
+    ]
+
+
+def test_changed_pieces_are_checked_against_the_claim_by_key(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting", claim_check=True))
+    press(page, "ArrowDown")
+    assert active(page) == "claim_check"
+    press(page, "2", "ArrowUp", "1")
+    wait_for(page, "item-2")
+    [said_of_piece] = Label.objects.get().answers["claim_check"].values()
+    assert said_of_piece == "collateral"
+
+
+def test_enter_on_a_choice_never_presses_another_one(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting"))
+    press(page, "5", "Tab", "Shift+Tab", "Enter")
+    wait_for(page, "item-2")
+    assert Label.objects.get().answers["choice"] == "not-sure"
+
+
+def test_the_examples_of_a_choice_open_by_the_keyboard(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("perturbation-vetting"))
+    page.focus('.choice[value="valid"]')
+    press(page, "Tab", "Enter")
+    expect(page.locator(".examples[open] li").first).to_be_visible()
+    assert not Label.objects.exists()
+
+
+def test_a_pick_waits_for_the_claim_check_and_goes_out_with_its_last_piece(
+    open_page: OpenPage,
+) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "1")
+    assert active(page) == "claim_check"
+    assert said(page).startswith("Valid. Does the claim explain each change?")
+    press(page, "1")
+    page.wait_for_timeout(500)
+    assert not Label.objects.exists()
+    press(page, "2")
+    wait_for(page, "item-2")
+    answers = Label.objects.get().answers
+    assert list(answers["claim_check"].values()) == ["explained", "collateral"]
+    press(page, "2", "Control+Enter")  # or as it is
+    page.wait_for_selector("#panel:not([data-item])")
+    assert Label.objects.latest("pk").answers == {"choice": "invalid"}
+
+
+def test_the_expected_effect_does_not_send_an_open_claim_check(open_page: OpenPage) -> None:
+    both = {"claim_check": True, "expected_effect": True}
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, **both))
+    press(page, "ArrowDown")
+    assert active(page) == "claim_check"
+    press(page, "1")  # one of the two pieces
+    press(page, "ArrowUp", "1")
+    assert active(page) == "effect"
+    press(page, "2")
+    assert active(page) == "claim_check"
+    page.wait_for_timeout(500)
+    assert not Label.objects.exists()
+    press(page, "1")
+    wait_for(page, "item-2")
+    answers = Label.objects.get().answers
+    assert answers["effect"] == "little"
+    assert list(answers["claim_check"].values()) == ["explained", "explained"]
+
+
+def test_a_key_that_no_piece_has_names_the_two(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work(SLUG, texts=TWO_CHANGES, claim_check=True))
+    press(page, "1", "5")
+    expect(page.locator("[data-problem]")).to_have_text("No such key here; 1, 2 choose.")
+    press(page, "1")
+    expect(page.locator("[data-problem]")).to_have_count(0)

@@ -1,0 +1,78 @@
+"""The label screen without a connection: nothing is lost, and what waits is said in sight."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from annotation.models import Label, Membership
+from tests.browser.conftest import OpenPage
+from tests.browser.screen import choices, choose, label_screen, wait_for, with_items
+from tests.builders import make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def member() -> Membership:
+    return with_items(make_project(), 24)
+
+
+def at_the_last_item_offline(open_page: OpenPage, member: Membership) -> Page:
+    """Where a label waits and no other item is here."""
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+    choose(page, "2", "item-02")
+    page.keyboard.press("3")
+    expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
+    expect(page.locator("#outbox")).to_contain_text("The next item comes then.")
+    return page
+
+
+def test_that_no_item_is_left_is_in_sight_until_the_connection_is_back(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = at_the_last_item_offline(open_page, member)
+    page.context.set_offline(False)
+    wait_for(page, "item-03")
+    expect(page.locator("#outbox")).to_be_empty()
+    expect(page.locator("[data-last]")).to_have_text("All your labels are stored now.")
+    assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
+
+
+@pytest.mark.parametrize("key", ["1", "u", "s", "f", "c", "e"])
+def test_a_key_that_can_do_nothing_without_a_connection_says_so(
+    open_page: OpenPage, member: Membership, key: str
+) -> None:
+    page = at_the_last_item_offline(open_page, member)
+    page.keyboard.press(key)
+    expect(page.locator("[data-last]")).to_have_text(
+        "Your label of this item waits to be sent; the next item comes then."
+    )
+    assert not Label.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "key, place, said",
+    [
+        ("s", "#trouble", "The item is not skipped yet."),
+        ("u", "#trouble", "Nothing was undone yet."),
+        ("f", "[data-last]", "The flag could not be set."),
+    ],
+)
+def test_what_needs_the_connection_says_that_it_waits(
+    open_page: OpenPage, member: Membership, key: str, place: str, said: str
+) -> None:
+    page = label_screen(open_page, member)
+    page.context.set_offline(True)
+    page.keyboard.press(key)
+    expect(page.locator(place)).to_contain_text(said)
+
+
+def test_what_is_said_comes_to_who_has_scrolled_down(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.set_viewport_size({"width": 390, "height": 400})
+    page.evaluate("scrollTo(0, 600)")
+    page.keyboard.press("g")
+    expect(page.locator("[data-last]")).to_be_in_viewport()

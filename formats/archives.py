@@ -17,23 +17,26 @@ from formats.rows import FormatError, Limits
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_ENCRYPTED = 1
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @contextmanager
-def opened(path: Path, limits: Limits) -> Iterator[dict[str, Opener]]:
+def opened(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str, Opener]]:
     """Give the files of a zip archive or folder: their path in it, and a function to open each.
 
     Nothing is unpacked to disk. What desktop systems leave behind (`__MACOSX`, names that start
-    with a dot) is left out. Raises FormatError if the path is neither, on members that climb out,
-    links, encryption, damage and too many files, and while reading as soon as the archive has
-    given more than the limits, whatever its directory claims.
+    with a dot) is left out. Encrypted members (the cipher of ordinary zips, not AES) are read with
+    the password. Raises FormatError if the path is neither, on members that climb out, links,
+    encryption without its password, damage and too many files, and while reading as soon as the
+    archive has given more than the limits, whatever its directory claims.
     """
     if path.is_dir():
         yield _files(path, limits)
     else:
         with _zip(path) as archive:
-            yield _members(archive, path, limits)
+            archive.setpassword(password.encode())
+            yield _members(archive, path, limits, locked=not password)
 
 
 def _is_litter(name: str) -> bool:
@@ -81,12 +84,14 @@ def _zip(path: Path) -> zipfile.ZipFile:
         ) from error
 
 
-def _members(archive: zipfile.ZipFile, path: Path, limits: Limits) -> dict[str, Opener]:
+def _members(
+    archive: zipfile.ZipFile, path: Path, limits: Limits, *, locked: bool
+) -> dict[str, Opener]:
     budget = _Budget(path, limits)
     found: dict[str, Opener] = {}
     _check_count(len(archive.infolist()), path, limits)
     for info in archive.infolist():
-        _check_member(info, path)
+        _check_member(info, path, locked=locked)
         if info.is_dir() or _is_litter(info.filename):
             continue
         if info.filename in found:
@@ -95,15 +100,15 @@ def _members(archive: zipfile.ZipFile, path: Path, limits: Limits) -> dict[str, 
     return found
 
 
-def _check_member(info: zipfile.ZipInfo, path: Path) -> None:
+def _check_member(info: zipfile.ZipInfo, path: Path, *, locked: bool) -> None:
     name = info.orig_filename
     climbs = ".." in re.split(r"[/\\]", name) or re.match(r"[/\\]|[A-Za-z]:", name)
     if climbs or "\0" in name:
         raise FormatError(f"{path}: {name!r} climbs out of the archive. Pack it again without.")
     if stat.S_ISLNK(info.external_attr >> 16):
         raise FormatError(f"{path}: {name} is a link. Pack the file itself.")
-    if info.flag_bits & 1:
-        raise FormatError(f"{path}: {name} is encrypted. Pack it without a password.")
+    if info.flag_bits & _ENCRYPTED and locked:
+        raise FormatError(f"{path}: {name} is encrypted. Give the password with --password.")
     # Other methods unpack a whole block at a time, however large.
     if info.compress_type not in _PLAIN_METHODS:
         raise FormatError(f"{path}: {name} is packed in an unusual way. Use an ordinary zip.")
@@ -131,19 +136,24 @@ class _Budget:
 
 
 def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> BinaryIO:
-    place = f"{archive.filename}, {info.filename}"
+    place, encrypted = f"{archive.filename}, {info.filename}", bool(info.flag_bits & _ENCRYPTED)
     try:
         source = archive.open(info)
+    except RuntimeError as error:
+        if encrypted:
+            raise FormatError(f"{place}: the password does not open it. Check it.") from error
+        raise _damaged(place, error) from error
     except (*_DAMAGE, OSError) as error:
         raise _damaged(place, error) from error
-    return io.BufferedReader(_Counted(source, place, budget))
+    return io.BufferedReader(_Counted(source, place, budget, encrypted=encrypted))
 
 
 class _Counted(io.RawIOBase):
     """A member's bytes, paid for from the budget as they come."""
 
-    def __init__(self, source: IO[bytes], place: str, budget: _Budget) -> None:
+    def __init__(self, source: IO[bytes], place: str, budget: _Budget, *, encrypted: bool) -> None:
         self._source = source
+        self._encrypted = encrypted
         self._place = place
         self._budget = budget
 
@@ -154,7 +164,7 @@ class _Counted(io.RawIOBase):
         try:
             data = self._source.read(len(buffer))
         except (*_DAMAGE, OSError) as error:
-            raise _damaged(self._place, error) from error
+            raise _damaged(self._place, error, encrypted=self._encrypted) from error
         self._budget.spend(len(data))
         memoryview(buffer)[: len(data)] = data
         return len(data)
@@ -164,7 +174,9 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
-def _damaged(place: str, error: Exception) -> FormatError:
+def _damaged(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
+    # One wrong password in 256 seems to fit, and shows only in what it unpacks to.
+    doubt = "Check the password, or fetch" if encrypted else "Fetch"
     return FormatError(
-        f"{place}: is damaged ({str(error) or 'cut short'}). Fetch or pack the archive again."
+        f"{place}: is damaged ({str(error) or 'cut short'}). {doubt} or pack the archive again."
     )

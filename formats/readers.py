@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from formats import delimited, fbi, jsonlines
+from formats import batches, delimited, fbi, jsonlines, realmistake
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
 Reader = Callable[[Path, Limits], Rows]
@@ -32,12 +33,46 @@ def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     return _vetted(lambda: fbi.rows(path, limits))
 
 
+def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
+    """Items of study 001, a zip with its password, its folder or one file; values as
+    `realmistake.items` names them."""
+    return _vetted(lambda: realmistake.items(path, limits, password))
+
+
+def read_detections(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
+    """What the detectors of study 001 said; values as `realmistake.outputs` names them."""
+    return _vetted(lambda: realmistake.outputs(path, limits, password))
+
+
+def read_batch(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """The output file of an OpenAI batch; values as `batches.rows` names them."""
+    return _vetted(lambda: _batch(path, limits))
+
+
 READERS: dict[str, Reader] = {
     "csv": read_csv,
     "tsv": read_tsv,
     "jsonl": read_jsonl,
     "fbi": read_fbi,
+    "realmistake": read_realmistake,
 }
+# Replies that evaluators gave elsewhere; what a row holds says `judging.recording`.
+REPLIES: dict[str, Reader] = {
+    "jsonl": read_jsonl,
+    "openai-batch": read_batch,
+    "realmistake": read_detections,
+}
+
+
+def unlocked(reader: Reader, password: str) -> Reader:
+    """The reader with the password of an archive, "" for none. FormatError if it takes none."""
+    if not password:
+        return reader
+    if reader is read_realmistake:
+        return partial(read_realmistake, password=password)
+    if reader is read_detections:
+        return partial(read_detections, password=password)
+    raise FormatError("Files of this format have no password. Leave --password out.")
 
 
 def _vetted(rows: Callable[[], Rows]) -> Rows:
@@ -57,6 +92,11 @@ def _delimited(path: Path, limits: Limits, delimiter: str) -> Rows:
 def _jsonl(path: Path, limits: Limits) -> Rows:
     with _file(path) as stream:
         yield from jsonlines.rows(stream, path.name, limits)
+
+
+def _batch(path: Path, limits: Limits) -> Rows:
+    with _file(path) as stream:
+        yield from batches.rows(stream, path.name, limits)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def rouge_l_unicode(reference: str, candidate: str) -> float:
     characters that Unicode counts neither as letter nor as digit (the underscore stays). 0 if
     either text has no words.
     """
-    return _f_measure(_unicode_words(reference), _unicode_words(candidate))
+    return _f_measure(unicode_words(reference), unicode_words(candidate))
 
 
 METRICS: dict[str, Metric] = {"rouge-l": rouge_l, "rouge-l-unicode": rouge_l_unicode}
@@ -48,7 +48,8 @@ def _ascii_words(text: str) -> list[str]:
     return _ASCII_WORD.findall(text.lower())
 
 
-def _unicode_words(text: str) -> list[str]:
+def unicode_words(text: str) -> list[str]:
+    """The words of a text in any script, composed and lower-cased, in their order."""
     composed = unicodedata.normalize("NFC", text).lower()
     return [word for word in _NO_WORD.split(composed) if word]
 

@@ -1,0 +1,177 @@
+"""What study 001 (ReaLMistake) publishes: its items, and what its error detectors said of them.
+
+Both come as archives with a password, and may be given as the folder that one unpacks to or as a
+single JSONL file of it. Files stand in one order everywhere: by their path.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from formats import archives, jsonlines
+from formats.rows import BadRow, FormatError, Limits, Row, Rows
+
+# The study names one task in two ways: in the rows, and as a folder (which its tables follow).
+TASKS = {"math_problem_generation": "math_word_problem_generation"}
+ERROR_TYPES = {
+    "Reasoning Correctness": "reasoning-correctness",
+    "Instruction-Following": "instruction-following",
+    "Context-Faithfulness": "context-faithfulness",
+    "Parameterized Knowledge": "parameterized-knowledge",
+}
+# What people said of an item, by the names that the task type `error-detection` has for it.
+LABELS = ("verdict", "error_type", "explanation")
+_VERDICTS = ("error", "no_error")
+# Repeats items of the six sets, to show what a row looks like.
+_EXAMPLE = "example.jsonl"
+
+
+class _FaultError(ValueError):
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+def items(path: Path, limits: Limits, password: str = "") -> Rows:
+    """Yield the benchmark's items.
+
+    Values: key (`metadata.id`), input, response, verdict (error or no_error), error_type (a list
+    of slugs), explanation, task (the folder of its task), response_model, and whatever else
+    `metadata` holds. Raises FormatError besides what `archives.opened` and `jsonlines.rows` refuse
+    if there is no JSONL file.
+    """
+    with _opened(path, limits, password) as files:
+        for name, row in _rows(files, limits):
+            if isinstance(row, BadRow):
+                yield row
+            elif PurePosixPath(name).name != _EXAMPLE or len(files) == 1:
+                yield from _checked(row, _item)
+
+
+def outputs(path: Path, limits: Limits, password: str = "") -> Rows:
+    """Yield what detectors said, one row a reply.
+
+    Values: item (`metadata.id`), endpoint (the detector's folder), prompt (the kind of detector
+    and the file's stem, `simple_prompt_baseline/baseline_errordetection_prompt_1`), and either
+    sample (from 0), text and value (error, no_error or None where it is invalid), or, where
+    replies were folded without being kept, `decided` alone. Self-consistency has `decided` beside
+    the value of every sample. Endpoint and prompt are "" where the folders do not tell them.
+    """
+    with _opened(path, limits, password) as files:
+        for name, row in _rows(files, limits):
+            if isinstance(row, BadRow):
+                yield row
+            else:
+                yield from _checked(row, partial(_replies, _place(path, name)))
+
+
+@contextmanager
+def _opened(path: Path, limits: Limits, password: str) -> Iterator[dict[str, archives.Opener]]:
+    if path.is_file() and path.suffix.lower() in {".jsonl", ".ndjson"}:
+        yield {path.name: partial(_open, path)}
+        return
+    with archives.opened(path, limits, password) as files:
+        found = {name: files[name] for name in sorted(files) if name.endswith(".jsonl")}
+        if not found:
+            raise FormatError(
+                f"{path}: holds no JSONL files. Give the study's archive, its folder or one file."
+            )
+        yield found
+
+
+def _open(path: Path) -> AbstractContextManager[BinaryIO]:
+    return path.open("rb")
+
+
+def _rows(files: dict[str, archives.Opener], limits: Limits) -> Iterator[tuple[str, Row | BadRow]]:
+    for name, opener in files.items():
+        with opener() as stream:
+            for row in jsonlines.rows(stream, name, limits):
+                yield name, row
+
+
+def _checked(row: Row, made: Any) -> Iterator[Row | BadRow]:
+    try:
+        yield from [Row(row.file, row.line, values) for values in made(row.values)]
+    except _FaultError as fault:
+        yield BadRow(row.file, row.line, fault.field, str(fault))
+
+
+def _item(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    metadata = dict(_metadata(values))
+    key, task = metadata.pop("id"), metadata.get("task_name")
+    response_model = metadata.pop("llm_response_model", None)
+    kinds = values.get("error_categories")
+    if not isinstance(kinds, list) or not all(kind in ERROR_TYPES for kind in kinds):
+        known = ", ".join(ERROR_TYPES)
+        raise _FaultError("error_categories", f"is no list of {known}. Mend the row.")
+    yield {
+        **metadata,
+        "key": key,
+        "input": values.get("input"),
+        "response": values.get("llm_response"),
+        "verdict": _verdict(values, "error_label"),
+        "error_type": [ERROR_TYPES[kind] for kind in kinds],
+        "explanation": values.get("human_explanation") or "",
+        "task": TASKS.get(str(task), task),
+        "response_model": response_model,
+    }
+
+
+def _replies(place: dict[str, str], values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    said = {"item": _metadata(values)["id"], **place}
+    decided = _verdict(values, "prediction", invalid=True)
+    samples = values.get("predictions_list")
+    if samples is not None:
+        yield from _samples(values, said, decided)
+    elif "response" in values:
+        yield said | {"sample": 0, "text": _text(values["response"]), "value": decided}
+    else:
+        yield said | {"decided": decided}
+
+
+def _samples(
+    values: dict[str, Any], said: dict[str, Any], decided: str | None
+) -> Iterator[dict[str, Any]]:
+    replies, verdicts = values.get("response"), values["predictions_list"]
+    if not isinstance(replies, list) or not isinstance(verdicts, list):
+        raise _FaultError("predictions_list", "or response is no list. Mend the row.")
+    if len(replies) != len(verdicts):
+        raise _FaultError("predictions_list", "has not one prediction a response. Mend the row.")
+    for number, (reply, verdict) in enumerate(zip(replies, verdicts, strict=True)):
+        text = reply.get("response") if isinstance(reply, dict) else reply
+        value = _verdict({"predictions_list": verdict}, "predictions_list", invalid=True)
+        yield said | {"sample": number, "text": _text(text), "value": value, "decided": decided}
+
+
+def _metadata(values: dict[str, Any]) -> dict[str, Any]:
+    metadata = values.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("id"), str):
+        raise _FaultError("metadata", "has no id. Give the file as published.")
+    return metadata
+
+
+def _verdict(values: dict[str, Any], name: str, *, invalid: bool = False) -> str | None:
+    verdict = values.get(name)
+    if verdict in _VERDICTS or (invalid and verdict is None and name in values):
+        return None if verdict is None else str(verdict)
+    or_null = " or null" if invalid else ""
+    raise _FaultError(name, f"is {str(verdict)[:40]!r}; it must be error, no_error{or_null}.")
+
+
+def _text(text: Any) -> str:
+    if not isinstance(text, str):
+        raise _FaultError("response", "is not text. Give the file as published.")
+    return text
+
+
+def _place(path: Path, name: str) -> dict[str, str]:
+    """Who said it and how it was asked: KIND/TASK/RESPONSE_MODEL/DETECTOR/PROMPT.jsonl."""
+    base = path.resolve() if path.is_dir() else path.resolve().parent
+    inside = PurePosixPath(name)
+    parts = inside.parts if path.suffix.lower() == ".zip" else (*base.parts, *inside.parts)
+    if len(parts) < 5:
+        return {"endpoint": "", "prompt": ""}
+    return {"endpoint": parts[-2], "prompt": f"{parts[-5]}/{inside.stem}"}

@@ -1,0 +1,246 @@
+"""How well errors are detected, against labels that are taken as the truth (study 001).
+
+Positive is an error. An item without a verdict, for whatever cause, counts as "not error" in
+precision, recall, F1 and MCC, and as wrong in accuracy, as the study counts it (tables 4 and 8):
+so accuracy is not (tp + tn) / n of the matrix that the others are made of. All are fractions of
+1, MCC runs from -1 to 1.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from stats.bootstrap import Figure
+
+Measure = Literal["accuracy", "precision", "recall", "f1", "mcc"]
+Floats = NDArray[np.float64]
+
+NO_ITEMS = "no items"
+NO_POSITIVE = "no positive"
+ONE_SIDED = "one kind alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Items by what is true of them and what was said of them.
+
+    `tp`, `fp`, `fn`, `tn` have a verdict; `missing_errors` and `missing_others` have none, the
+    former are errors, the latter are not.
+    """
+
+    tp: int = 0
+    fp: int = 0
+    fn: int = 0
+    tn: int = 0
+    missing_errors: int = 0
+    missing_others: int = 0
+
+    @property
+    def missing(self) -> int:
+        return self.missing_errors + self.missing_others
+
+    @property
+    def n(self) -> int:
+        return self.tp + self.fp + self.fn + self.tn + self.missing
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*(int(one) for one in np.add(_cells(self), _cells(other))))
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The figures of a detector; `n` counts items, `invalid` those of them without a verdict.
+
+    None where a figure does not exist. `reason` says "no positive" where precision, recall or F1
+    was 0/0 and is 0 for that, "no items" where there is nothing to say.
+    """
+
+    n: int
+    invalid: int
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    mcc: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The figures had all items without a verdict been judged wrongly, or rightly."""
+
+    lowest: Scores
+    highest: Scores
+
+
+def tally(verdicts: Iterable[tuple[bool, bool | None]]) -> Counts:
+    """Count (is an error, was said to be one) pairs; None is no verdict."""
+    cells = dict.fromkeys(_CELLS, 0)
+    for pair in verdicts:
+        cells[pair] += 1
+    return Counts(*cells.values())
+
+
+def scores(counts: Counts) -> Scores:
+    """Accuracy, precision, recall, F1 and MCC as study 001 counts them.
+
+    With tp, fp and fn as they stand and items without a verdict said not to be errors:
+    precision tp / (tp + fp), recall tp / (errors), F1 2 tp / (2 tp + fp + fn), each 0 where it
+    is 0/0. Accuracy (tp + tn) / n with the tn that have a verdict. MCC is None where all items,
+    or all verdicts, are of one kind.
+    """
+    if not counts.n:
+        return Scores(0, 0, None, None, None, None, None, NO_ITEMS)
+    figures = {name: float(of(_row(counts))[0]) for name, of in _MEASURES.items()}
+    mcc = figures.pop("mcc")
+    # F1 is 0/0 only where both of the others are.
+    accused, errors = counts.tp + counts.fp, counts.tp + counts.fn + counts.missing_errors
+    return Scores(
+        n=counts.n,
+        invalid=counts.missing,
+        **figures,
+        mcc=None if np.isnan(mcc) else mcc,
+        reason="" if accused and errors else NO_POSITIVE,
+    )
+
+
+def valid_only(counts: Counts) -> Scores:
+    """The figures on the items that have a verdict."""
+    return scores(Counts(counts.tp, counts.fp, counts.fn, counts.tn))
+
+
+def bounds(counts: Counts) -> Bounds:
+    """What the figures could have been had the missing verdicts been there."""
+    tp, fp, fn, tn, errors, others = (int(cell) for cell in _cells(counts))
+    return Bounds(
+        lowest=scores(Counts(tp, fp + others, fn + errors, tn)),
+        highest=scores(Counts(tp + errors, fp, fn, tn + others)),
+    )
+
+
+def mean(rows: Sequence[Scores]) -> Scores:
+    """The plain mean of each figure over rows, such as the four prompts of a detector.
+
+    A precision, recall or F1 that was 0/0 enters as 0. A row where a figure does not exist is
+    left out of that figure. `n` and `invalid` are sums over the rows.
+    """
+    if not any(row.n for row in rows):
+        return Scores(0, 0, None, None, None, None, None, NO_ITEMS)
+    means = {name: _mean([getattr(row, name) for row in rows]) for name in _MEASURES}
+    reasons = (row.reason for row in rows if row.n)
+    total, invalid = sum(row.n for row in rows), sum(row.invalid for row in rows)
+    return Scores(total, invalid, **means, reason=next(filter(None, reasons), ""))
+
+
+def always_error(counts: Counts) -> Scores:
+    """The baseline that calls everything an error."""
+    errors = counts.tp + counts.fn + counts.missing_errors
+    return scores(Counts(tp=errors, fp=counts.n - errors))
+
+
+def at_random(counts: Counts) -> Scores:
+    """The baseline that calls an item an error as often as errors occur, at random.
+
+    With p the share of errors, precision, recall and F1 are p, as the study gives them (table 4);
+    accuracy p^2 + (1 - p)^2 (table 8); MCC 0 unless p is 0 or 1.
+    """
+    if not counts.n:
+        return scores(Counts())
+    errors = counts.tp + counts.fn + counts.missing_errors
+    p = errors / counts.n
+    mcc = 0.0 if 0 < p < 1 else None
+    return Scores(counts.n, 0, p * p + (1 - p) * (1 - p), p, p, p, mcc)
+
+
+def figure(
+    measure: Measure, truths: Sequence[bool], verdicts: Sequence[Sequence[bool | None]]
+) -> Figure:
+    """The mean over prompts of a measure, as `bootstrap.estimate` takes it.
+
+    `verdicts` is items x prompts, None without a verdict. All prompts have all items. In a draw
+    a prompt whose MCC does not exist is left out, as in `mean`.
+    """
+    prompts = len(verdicts[0]) if verdicts else 1
+    places = {pair: place for place, pair in enumerate(_CELLS)}
+    terms = np.zeros((len(truths), prompts, len(_CELLS)))
+    for item, (truth, said) in enumerate(zip(truths, verdicts, strict=True)):
+        for prompt, verdict in enumerate(said):
+            terms[item, prompt, places[truth, verdict]] = 1
+
+    def of(sums: Floats) -> Floats:
+        values = _MEASURES[measure](sums.reshape(-1, len(_CELLS))).reshape(-1, prompts)
+        there = ~np.isnan(values)
+        return _ratio(np.where(there, values, 0).sum(axis=1), there.sum(axis=1), np.nan)
+
+    flat = csr_array(terms.reshape(len(truths), prompts * len(_CELLS)))
+    return Figure(flat, of, np.ones(len(truths), dtype=bool), NO_ITEMS, ONE_SIDED)
+
+
+# (is an error, was said to be one), in the order of the fields of Counts
+_CELLS: tuple[tuple[bool, bool | None], ...] = (
+    (True, True), (False, True), (True, False), (False, False), (True, None), (False, None),
+)  # fmt: skip
+
+
+def _cells(counts: Counts) -> tuple[int, ...]:
+    found = (counts.tp, counts.fp, counts.fn, counts.tn)
+    return (*found, counts.missing_errors, counts.missing_others)
+
+
+def _row(counts: Counts) -> Floats:
+    return np.array([_cells(counts)], dtype=float)
+
+
+def _said(cells: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """tp, fp, fn, tn with what has no verdict said not to be an error."""
+    tp, fp, fn, tn, errors, others = cells.T
+    return tp, fp, fn + errors, tn + others
+
+
+def _accuracy(cells: Floats) -> Floats:
+    return _ratio(cells[:, 0] + cells[:, 3], cells.sum(axis=1), np.nan)
+
+
+def _precision(cells: Floats) -> Floats:
+    tp, fp, _, _ = _said(cells)
+    return _ratio(tp, tp + fp)
+
+
+def _recall(cells: Floats) -> Floats:
+    tp, _, fn, _ = _said(cells)
+    return _ratio(tp, tp + fn)
+
+
+def _f1(cells: Floats) -> Floats:
+    tp, fp, fn, _ = _said(cells)
+    return _ratio(2 * tp, 2 * tp + fp + fn)
+
+
+def _mcc(cells: Floats) -> Floats:
+    """Matthews (1975): the correlation of truth and verdict, nan where one of them is constant."""
+    tp, fp, fn, tn = _said(cells)
+    # Root by root: the product of four counts would leave the exact numbers early.
+    spread = np.sqrt((tp + fp) * (tp + fn)) * np.sqrt((tn + fp) * (tn + fn))
+    return _ratio(tp * tn - fp * fn, spread, np.nan)
+
+
+_MEASURES: dict[str, Callable[[Floats], Floats]] = {
+    "accuracy": _accuracy,
+    "precision": _precision,
+    "recall": _recall,
+    "f1": _f1,
+    "mcc": _mcc,
+}
+
+
+def _ratio(above: Floats, below: Floats, empty: float = 0.0) -> Floats:
+    return np.divide(above, below, out=np.full(np.shape(above), empty), where=below != 0)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else None

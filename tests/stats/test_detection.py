@@ -1,0 +1,150 @@
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from stats import bootstrap
+from stats.detection import (
+    Counts,
+    Scores,
+    always_error,
+    at_random,
+    bounds,
+    figure,
+    mean,
+    scores,
+    tally,
+    valid_only,
+)
+
+
+def close(**values):
+    return {name: pytest.approx(value) for name, value in values.items()}
+
+
+def shown(found):
+    names = ("accuracy", "precision", "recall", "f1", "mcc")
+    return {name: getattr(found, name) for name in names}
+
+
+def test_items_are_counted_by_truth_and_verdict():
+    pairs = [(True, True), (True, True), (False, True), (True, False), (False, False)]
+    pairs += [(True, None), (False, None), (False, None)]
+    counts = tally(pairs)
+    assert counts == Counts(tp=2, fp=1, fn=1, tn=1, missing_errors=1, missing_others=2)
+    assert (counts.n, counts.missing) == (8, 3)
+    assert counts + counts == tally(pairs * 2)
+
+
+def test_no_verdict_is_not_error_in_precision_recall_and_f1_and_wrong_in_accuracy():
+    # 6 errors: 3 found, 1 denied, 2 without a verdict. 4 others: 1 accused, 2 cleared, 1 without.
+    # precision 3 / (3 + 1); recall 3 / 6; F1 2 * 3 / (2 * 3 + 1 + 3) = 6 / 10;
+    # accuracy (3 + 2) / 10, the 3 without a verdict being wrong;
+    # MCC of tp 3, fp 1, fn 3, tn 3: (9 - 3) / sqrt(4 * 6 * 4 * 6) = 6 / 24
+    found = scores(Counts(tp=3, fp=1, fn=1, tn=2, missing_errors=2, missing_others=1))
+    assert shown(found) == close(accuracy=0.5, precision=0.75, recall=0.5, f1=0.6, mcc=0.25)
+    assert (found.n, found.invalid, found.reason) == (10, 3, "")
+
+
+def test_figures_of_valid_verdicts_leave_the_others_out():
+    # tp 3, fp 1, fn 1, tn 2: recall 3 / 4, F1 6 / 8, accuracy 5 / 7,
+    # MCC (6 - 1) / sqrt(4 * 4 * 3 * 3) = 5 / 12
+    found = valid_only(Counts(tp=3, fp=1, fn=1, tn=2, missing_errors=2, missing_others=1))
+    assert shown(found) == close(accuracy=5 / 7, precision=0.75, recall=0.75, f1=0.75, mcc=5 / 12)
+    assert (found.n, found.invalid) == (7, 0)
+
+
+def test_the_bounds_have_all_missing_verdicts_wrong_or_right():
+    # Wrong: 2 errors denied, 1 other accused: tp 3, fp 2, fn 3, tn 2.
+    # Right: 2 errors found, 1 other cleared: tp 5, fp 1, fn 1, tn 3.
+    both = bounds(Counts(tp=3, fp=1, fn=1, tn=2, missing_errors=2, missing_others=1))
+    assert both.lowest.accuracy == pytest.approx(5 / 10)
+    assert both.lowest.precision == pytest.approx(3 / 5)
+    assert both.lowest.f1 == pytest.approx(6 / 11)
+    assert both.highest.accuracy == pytest.approx(8 / 10)
+    assert both.highest.recall == pytest.approx(5 / 6)
+    assert both.highest.f1 == pytest.approx(10 / 12)
+
+
+def test_nothing_over_nothing_is_nought_and_says_so():
+    # nobody accused: precision 0/0; recall 0 / 2 and F1 0 / 2 are nought by themselves
+    found = scores(Counts(fn=2, tn=3))
+    assert (found.precision, found.recall, found.f1) == (0, 0, 0)
+    assert (found.mcc, found.reason) == (None, "no positive")
+    assert scores(Counts(fp=2, tn=3)).reason == "no positive"
+    assert scores(Counts(tn=3)).reason == "no positive"
+    assert scores(Counts(fp=2, fn=3)).reason == ""
+
+
+def test_an_unreadable_detector_has_nought_and_no_items_have_nothing():
+    found = scores(Counts(missing_errors=4, missing_others=1))
+    assert (found.accuracy, found.precision, found.recall, found.reason) == (0, 0, 0, "no positive")
+    assert scores(Counts()) == Scores(0, 0, None, None, None, None, None, "no items")
+    assert valid_only(Counts(missing_errors=4)).reason == "no items"
+
+
+def test_a_mean_takes_nought_over_nought_as_nought_and_leaves_out_what_does_not_exist():
+    # F1 1 and 0 (0/0): mean 0.5; MCC 1 and none: mean 1
+    found = mean([scores(Counts(tp=2, tn=2)), scores(Counts(fn=2, tn=2)), scores(Counts())])
+    assert (found.f1, found.mcc, found.n, found.reason) == (0.5, 1.0, 8, "no positive")
+    assert mean([]).reason == mean([scores(Counts())]).reason == "no items"
+
+
+def test_baselines_are_those_of_the_study():
+    # 87 errors of 140, the MathGen set of GPT-4: tables 4 and 8 give 62.1 and 52.9
+    counts = Counts(tp=80, fn=7, fp=20, tn=33)
+    chance = at_random(counts)
+    assert {chance.precision, chance.recall, chance.f1} == {87 / 140}
+    assert round(100 * chance.f1, 1) == 62.1
+    assert round(100 * chance.accuracy, 1) == 52.9
+    always = always_error(counts)
+    assert (always.recall, always.precision, always.mcc) == (1, 87 / 140, None)
+    assert at_random(Counts()).reason == "no items"
+    assert at_random(Counts(tp=3)).mcc is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_figures_equal_those_of_scikit_learn(seed):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    size = int(rng.integers(1, 40))
+    truths = rng.random(size) < rng.random()
+    said = rng.choice([True, False, None], size=size, p=[0.5, 0.3, 0.2])
+    verdict = np.array([one is True for one in said.tolist()])
+    found = scores(tally(zip(truths.tolist(), said.tolist(), strict=True)))
+    right = [one == truth for truth, one in zip(truths.tolist(), said.tolist(), strict=True)]
+    assert found.accuracy == pytest.approx(np.mean(right))
+    expected = metrics.precision_recall_fscore_support(
+        truths, verdict, average="binary", zero_division=0
+    )
+    assert (found.precision, found.recall, found.f1) == pytest.approx(expected[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # it gives 0 where there is none
+        assert (found.mcc or 0.0) == pytest.approx(metrics.matthews_corrcoef(truths, verdict))
+
+
+def test_a_figure_is_the_mean_over_prompts_and_gets_an_interval():
+    rng = np.random.Generator(np.random.PCG64(5))
+    truths = (rng.random(60) < 0.6).tolist()
+    verdicts = rng.choice([True, False, None], size=(60, 4)).tolist()
+    columns = zip(*verdicts, strict=True)
+    prompts = [scores(tally(zip(truths, said, strict=True))) for said in columns]
+    for measure, value in shown(mean(prompts)).items():
+        found = bootstrap.estimate(figure(measure, truths, verdicts), np.arange(60), rng, draws=200)
+        assert found.value == pytest.approx(value)
+        assert found.low < found.value < found.high
+    assert figure("f1", [], []).point().reason == "no items"
+
+
+def test_the_interval_of_a_figure_is_that_of_samples_drawn_one_by_one():
+    rng = np.random.Generator(np.random.PCG64(6))
+    truths = rng.random(50) < 0.5
+    said = np.where(rng.random(50) < 0.8, truths, ~truths)
+    drawn = rng.integers(50, size=(3_000, 50))
+    values = [metrics.f1_score(truths[one], said[one]) for one in drawn]
+    one_each = [[verdict] for verdict in said.tolist()]
+    found = bootstrap.estimate(figure("f1", truths.tolist(), one_each), np.arange(50), rng)
+    low, high = np.quantile(values, [0.025, 0.975])
+    # Quantiles of 2,000 and 3,000 draws with a spread of 0.06 each lie within about 0.01.
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))

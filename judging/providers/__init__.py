@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from judging.providers import baseline, openai_compatible
+from judging.providers import anthropic, baseline, gemini, openai_compatible, unasked
 from judging.providers.answers import Answer, Finish, Prompt, Target
 from judging.providers.retries import parse_retry_after
 from judging.providers.transport import connect
@@ -21,7 +21,9 @@ __all__ = [
     "Prompt",
     "Provider",
     "Target",
+    "body_of",
     "connect",
+    "parameters_of",
     "parse_retry_after",
 ]
 
@@ -29,9 +31,11 @@ __all__ = [
 class Provider(Protocol):
     """What every provider module offers.
 
-    `body` gives the exact bytes that are sent, equal for equal input, and raises ValueError for
-    what cannot be sent. `ask` sends them once and returns the answer or raises an
-    EvaluatorError; it needs no session if the provider is `offline`.
+    `body` gives the exact bytes that are sent (a protocol that names the model in its address has
+    it in them besides), equal for equal input, and raises ValueError for what cannot be sent.
+    `schema` is the JSON schema of the answer; it is used where a `json_mode` is set. `ask` sends
+    them once and returns the answer or raises an EvaluatorError; it needs no session if the
+    provider is `offline`.
     """
 
     @property
@@ -40,7 +44,17 @@ class Provider(Protocol):
     @property
     def default_parameters(self) -> Mapping[str, Any]: ...
 
-    def body(self, *, model: str, parameters: Mapping[str, Any], prompt: Prompt) -> bytes: ...
+    def body(
+        self,
+        *,
+        model: str,
+        parameters: Mapping[str, Any],
+        prompt: Prompt,
+        schema: Mapping[str, Any] | None = None,
+        api: str = "chat",
+        template: str = "",
+        json_mode: str = "",
+    ) -> bytes: ...
 
     async def ask(
         self, session: aiohttp.ClientSession | None, target: Target, body: bytes
@@ -49,5 +63,38 @@ class Provider(Protocol):
 
 PROVIDERS: dict[str, Provider] = {
     "openai_compatible": openai_compatible,
+    "anthropic": anthropic,
+    "gemini": gemini,
     "baseline": baseline,
+    "recorded": unasked.RECORDED,
+    "derived": unasked.DERIVED,
 }
+
+
+def body_of(
+    pinned: Mapping[str, Any], prompt: Prompt, *, schema: Mapping[str, Any] | None = None
+) -> bytes:
+    """The body of a request under what a run pins of its endpoint.
+
+    Older pins do not say `api`, `template` and `json_mode`, and mean a chat that answers as text.
+    """
+    return PROVIDERS[pinned["provider"]].body(
+        model=pinned["model"],
+        parameters=pinned["parameters"],
+        prompt=prompt,
+        schema=schema,
+        api=pinned.get("api", "chat"),
+        template=pinned.get("template", ""),
+        json_mode=pinned.get("json_mode", ""),
+    )
+
+
+def parameters_of(pinned: Mapping[str, Any]) -> dict[str, Any]:
+    """What is sent under these pins, defaults of the provider included."""
+    is_completion = pinned.get("api", "chat") == "completions"
+    provider = PROVIDERS[pinned["provider"]]
+    defaults = (
+        openai_compatible.completion_parameters if is_completion else provider.default_parameters
+    )
+    chosen = {**defaults, **pinned["parameters"]}
+    return {name: value for name, value in chosen.items() if value is not None}

@@ -27,7 +27,8 @@ class Answer:
     `text` is what the model wrote, "" if nothing; for `finish` "refused" and "filtered" the
     provider's words if it gave any. `model` is the provider's own name for what answered.
     Tokens are None when not reported. `started` is aware, UTC; `seconds` from sending to the
-    last byte.
+    last byte. `remaining` is what the reply's headers say is left of limits, as
+    `remaining.read` gives it.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Answer:
     tokens_out: int | None
     started: datetime
     seconds: float
+    remaining: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Prompt(Protocol):

@@ -18,16 +18,26 @@ import aiohttp
 from judging.providers.answers import Answer, Prompt, Target
 from judging.providers.canonical import canonical_json
 from judging.providers.errors import Rejected
-from stats import rouge
+from stats import matching, rouge
 
 offline = True
 default_parameters: Mapping[str, Any] = MappingProxyType({})
 
 
-def body(*, model: str, parameters: Mapping[str, Any], prompt: Prompt) -> bytes:
-    """The prompt's parts as canonical JSON; `model` and `parameters` change nothing.
+def body(
+    *,
+    model: str,
+    parameters: Mapping[str, Any],
+    prompt: Prompt,
+    schema: Mapping[str, Any] | None = None,
+    api: str = "chat",
+    template: str = "",
+    json_mode: str = "",
+) -> bytes:
+    """The prompt's parts as canonical JSON; nothing else changes it.
 
-    Parts: `metric` (a name in METRICS), `response`, and for ROUGE-L `reference`, a text or a list.
+    Parts: `metric` (a name in METRICS), `response`, and for all but length `reference`, a text or
+    a list.
     """
     return canonical_json(dict(prompt.parts))
 
@@ -63,13 +73,21 @@ def _measured(body: bytes) -> tuple[str, float]:
 
 
 def _rouge(measure: rouge.Metric, parts: Mapping[str, Any]) -> float:
+    return rouge.best(_references(parts), parts["response"], measure)
+
+
+def _string_match(parts: Mapping[str, Any]) -> float:
+    return matching.string_match(_references(parts), parts["response"])
+
+
+def _references(parts: Mapping[str, Any]) -> list[str]:
     reference = parts["reference"]
-    references = [reference] if isinstance(reference, str) else reference
-    return rouge.best(references, parts["response"], measure)
+    return [reference] if isinstance(reference, str) else reference
 
 
 METRICS: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
     "rouge-l": partial(_rouge, rouge.rouge_l),
     "rouge-l-unicode": partial(_rouge, rouge.rouge_l_unicode),
+    "string-match": _string_match,
     "length": lambda parts: len(parts["response"]),
 }

@@ -1,15 +1,33 @@
 """One spelling of JSON, so that equal requests have equal bytes and equal digests."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 
+class InOrder(dict[str, Any]):
+    """A mapping that is written in its own order: models fill in a schema's properties in the
+    order in which they stand, and an explanation is worth something only before the score."""
+
+
+def in_order(schema: Any) -> Any:
+    """A schema whose order stays, at every depth."""
+    if isinstance(schema, Mapping):
+        return InOrder((name, in_order(part)) for name, part in schema.items())
+    return [in_order(part) for part in schema] if isinstance(schema, list) else schema
+
+
 def canonical_json(value: Any) -> bytes:
-    """UTF-8, keys sorted, no space, characters as they are.
+    """UTF-8, keys sorted but for those `InOrder`, no space, characters as they are.
 
     Raises ValueError for NaN, infinity and half a surrogate pair.
     """
-    text = json.dumps(
-        value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-    )
+    text = json.dumps(_sorted(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8")
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        names = value if isinstance(value, InOrder) else sorted(value)
+        return {name: _sorted(value[name]) for name in names}
+    return [_sorted(part) for part in value] if isinstance(value, list | tuple) else value

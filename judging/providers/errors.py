@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 LONGEST_WORDS = 300
+SHORTEST_KEY = 16
 _LONGEST_READ = 20_000
 _HIDDEN = "[key]"
 _CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
@@ -98,6 +99,17 @@ def fit_to_show(words: str, secrets: Iterable[str] = ()) -> str:
             words = words.replace(spelling, _HIDDEN)
     words = " ".join(_CREDENTIAL.sub(_HIDDEN, words[:_LONGEST_READ]).split())
     return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"
+
+
+def without(secret: str, content: bytes) -> bytes:
+    """Bytes of a provider that may be kept: a key that it repeats is hidden in them.
+
+    A word too short to be a secret (local servers are given one like EMPTY) stays, since replies
+    may well use it.
+    """
+    for spelling in _spellings(secret) if len(secret) >= SHORTEST_KEY else ():
+        content = content.replace(spelling.encode(), _HIDDEN.encode())
+    return content
 
 
 def _spellings(secret: str) -> list[str]:

@@ -28,10 +28,18 @@ def key_from(variable: str, environment: Mapping[str, str] | None = None) -> str
     key = (os.environ if environment is None else environment).get(variable, "").strip()
     if not key:
         raise MissingKey(
-            f"{variable} is not set: set it in the environment of the worker, then resume the run."
+            f"{variable} is not set: set it in the environment of server and workers, then go on."
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise MissingKey(
             f"{variable} holds white space or characters that no key has: set it again."
         )
     return key
+
+
+def is_set(variable: str) -> bool:
+    """Whether this process finds a key in an environment variable that can be sent."""
+    try:
+        return bool(key_from(variable))
+    except MissingKey:
+        return False

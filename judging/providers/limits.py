@@ -1,9 +1,10 @@
 """How fast one endpoint may be called.
 
 Two parts. The *ledger* is what everybody who calls an endpoint shares: calls in flight, the pace
-per minute, the pause that the provider asked for, and a ceiling that adapts. It only answers
-"in" or "wait so long"; this one is in memory, one in Redis can answer the same. The *limiter* is
-the door of one event loop: callers wait there in order, only the first of them asks the ledger.
+of calls and of tokens, the pause that the provider asked for, and a ceiling that adapts. It only
+answers "in" or "wait so long"; this one is in memory, the one in Redis (`shared_limits`) answers
+the same. The *limiter* is the door of one event loop: callers wait there in order, only the first
+of them asks the ledger.
 """
 
 import asyncio
@@ -24,29 +25,68 @@ LOOK_AGAIN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Highest number of calls in flight, and of calls begun per minute (None: no such limit)."""
+    """Highest number of calls in flight, and of calls begun and tokens a minute (None: no such
+    limit)."""
 
     in_flight: int = 16
     per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The ledger's answer: in (`wait` is 0), or come back in `wait` seconds.
 
-    `era` counts the cuts of the ceiling so far; a call tells its era when it leaves.
+    `era` counts the cuts of the ceiling so far; a call tells its era when it leaves. `tokens` is
+    what it was taken to use, `name` tells it from other calls where the ledger needs that.
     """
 
     wait: float
     era: int
+    tokens: int = 0
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Place:
+    """A call's place among those in flight; `used` are the tokens it turned out to take."""
+
+    used: int | None = None
 
 
 class Ledger(Protocol):
     """What callers of one endpoint share, wherever it is kept."""
 
-    async def enter(self) -> Turn: ...
+    async def enter(self, tokens: int = 0) -> Turn: ...
 
-    async def leave(self, turn: Turn, error: BaseException | None) -> None: ...
+    async def leave(
+        self, turn: Turn, error: BaseException | None, used: int | None = None
+    ) -> None: ...
+
+    async def keep(self) -> None: ...
+
+
+class _Pace:
+    """So much a minute, evenly: what was begun is paid off before the next may begin.
+
+    A call larger than what is left over still goes, and the next one waits the longer, so that
+    over time the rate is kept to the token.
+    """
+
+    def __init__(self) -> None:
+        self._free_at = 0.0
+
+    def wait(self, now: float) -> float:
+        return self._free_at - now
+
+    def count(self, amount: int, per_minute: int | None, now: float) -> None:
+        if per_minute:
+            self._free_at = max(self._free_at, now - CATCH_UP) + amount * 60.0 / per_minute
+
+    def correct(self, amount: int, per_minute: int | None) -> None:
+        """What was counted turned out to be so much more, or less."""
+        if per_minute:
+            self._free_at += amount * 60.0 / per_minute
 
 
 class MemoryLedger:
@@ -63,7 +103,7 @@ class MemoryLedger:
         self.in_flight = 0
         self.paused_until = 0.0
         self._clock = clock
-        self._next_at = 0.0
+        self._calls, self._tokens = _Pace(), _Pace()
         self._era = 0
         self._succeeded = 0
         self._lock = threading.Lock()
@@ -75,19 +115,25 @@ class MemoryLedger:
                 self.limits = limits
                 self.ceiling = max(1, limits.in_flight)
 
-    async def enter(self) -> Turn:
-        """A turn; one that is in must be given back with `leave`."""
+    async def enter(self, tokens: int = 0) -> Turn:
+        """A turn for a call of about so many tokens; one that is in must be given back with
+        `leave`."""
         with self._lock:
-            wait = self._wait()
+            now = self._clock()
+            wait = self._wait(now)
             if wait == 0.0:
                 self.in_flight += 1
-                self._count_towards_pace()
-            return Turn(wait, self._era)
+                self._calls.count(1, self.limits.per_minute, now)
+                self._tokens.count(tokens, self.limits.tokens_per_minute, now)
+            return Turn(wait, self._era, tokens)
 
-    async def leave(self, turn: Turn, error: BaseException | None) -> None:
-        """The call of `turn` has ended, with `error` or well."""
+    async def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
+        """The call of `turn` has ended, with `error` or well, and took `used` tokens, None where
+        that is not known."""
         with self._lock:
             self.in_flight -= 1
+            if used is not None:
+                self._tokens.correct(used - turn.tokens, self.limits.tokens_per_minute)
             if error is None:
                 self._climb()
             elif isinstance(error, RateLimited) and turn.era == self._era:
@@ -95,15 +141,13 @@ class MemoryLedger:
             if isinstance(error, Transient) and error.retry_after:
                 self.paused_until = max(self.paused_until, self._clock() + error.retry_after)
 
-    def _wait(self) -> float:
-        now = self._clock()
-        wait = max(self.paused_until - now, self._next_at - now, 0.0)
-        return max(wait, LOOK_AGAIN) if self.in_flight >= self.ceiling else wait
+    async def keep(self) -> None:
+        """Hold on to what is in flight: here it is, as long as the process is."""
 
-    def _count_towards_pace(self) -> None:
-        if self.limits.per_minute:
-            begun = max(self._next_at, self._clock() - CATCH_UP)
-            self._next_at = begun + 60.0 / self.limits.per_minute
+    def _wait(self, now: float) -> float:
+        pauses = (self.paused_until - now, self._calls.wait(now), self._tokens.wait(now))
+        wait = max(*pauses, 0.0)
+        return max(wait, LOOK_AGAIN) if self.in_flight >= self.ceiling else wait
 
     def _cut(self) -> None:
         self.ceiling = max(1, self.ceiling // 2)
@@ -135,30 +179,32 @@ class Limiter:
     def __init__(
         self, ledger: Ledger, sleep: Callable[[float], Awaitable[object]] | None = None
     ) -> None:
-        self._ledger = ledger
+        self.ledger = ledger
         self._sleep = self._until_someone_left if sleep is None else sleep
         self._door = asyncio.Lock()
         self._left = asyncio.Event()
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Waits for its turn, holds it for the length of the block, learns from its error."""
-        turn = await self._turn()
+    async def slot(self, tokens: int = 0) -> AsyncIterator[Place]:
+        """Waits for its turn, holds it for the length of the block, learns from its error and
+        from the tokens that the block notes on its place."""
+        turn = await self._turn(tokens)
         error: BaseException | None = None
+        place = Place()
         try:
-            yield
+            yield place
         except BaseException as raised:
             error = raised
             raise
         finally:
-            await self._ledger.leave(turn, error)
+            await self.ledger.leave(turn, error, place.used)
             self._left.set()
 
-    async def _turn(self) -> Turn:
+    async def _turn(self, tokens: int) -> Turn:
         async with self._door:
             while True:
                 self._left.clear()
-                turn = await self._ledger.enter()
+                turn = await self.ledger.enter(tokens)
                 if turn.wait <= 0.0:
                     return turn
                 await self._sleep(turn.wait)

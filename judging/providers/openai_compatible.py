@@ -1,6 +1,8 @@
-"""Chat completions in OpenAI's protocol, which most evaluators and local servers speak."""
+"""Chat and text completions in OpenAI's protocol, which most evaluators and local servers speak."""
 
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -8,15 +10,21 @@ import aiohttp
 
 from judging.providers import transport
 from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import canonical_json
-from judging.providers.errors import EvaluatorError, fit_to_show
+from judging.providers.canonical import canonical_json, in_order
+from judging.providers.errors import fit_to_show
+from judging.providers.prices import LONGEST_ANSWER
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
+# Without a limit of ours, servers end a text completion after 16 tokens.
+completion_parameters: Mapping[str, Any] = MappingProxyType(
+    {"temperature": 0, "max_tokens": LONGEST_ANSWER}
+)
 
 # Ours to say: `stream` changes the shape of the reply, and of several choices all but one would
 # be paid for and dropped.
 RESERVED = frozenset({"model", "messages", "stream", "n"})
+RESERVED_IN_COMPLETIONS = RESERVED | {"prompt", "echo", "best_of", "suffix"}
 _FINISHES: Mapping[str, Finish] = {
     "stop": "stop",
     "eos": "stop",
@@ -26,20 +34,47 @@ _FINISHES: Mapping[str, Finish] = {
     "content_filter": "filtered",
     "refusal": "refused",
 }
+_PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+# Where a chat's body differs from all others. Inside a text its quotes would be escaped.
+_CHAT = b'"messages":['
 
 
-def body(*, model: str, parameters: Mapping[str, Any], prompt: Prompt) -> bytes:
+def body(
+    *,
+    model: str,
+    parameters: Mapping[str, Any],
+    prompt: Prompt,
+    schema: Mapping[str, Any] | None = None,
+    api: str = "chat",
+    template: str = "",
+    json_mode: str = "",
+) -> bytes:
     """The exact bytes of a request: equal input gives equal bytes.
 
     `parameters` go over the defaults; one that is None is left out, so that `temperature` can be
-    taken away from models that refuse it. Raises ValueError for a RESERVED parameter and for
-    what JSON or UTF-8 cannot say (NaN, half a surrogate pair).
+    taken away from models that refuse it. `api` is "chat" or "completions", which fills in the
+    `template`. A `schema` of the answer is sent if there is a `json_mode`. Raises ValueError for
+    a reserved parameter, a template that cannot be filled in, and for what JSON or UTF-8 cannot
+    say (NaN, half a surrogate pair).
     """
-    if taken := RESERVED & parameters.keys():
+    is_chat = api == "chat"
+    taken = (RESERVED if is_chat else RESERVED_IN_COMPLETIONS) & parameters.keys()
+    if json_mode:
+        taken |= {"response_format"} & parameters.keys()
+    if taken:
         raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
-    chosen = {**default_parameters, **parameters}
+    chosen = {**(default_parameters if is_chat else completion_parameters), **parameters}
     sent = {name: value for name, value in chosen.items() if value is not None}
-    return canonical_json({**sent, "model": model, "messages": _messages(prompt)})
+    if json_mode and schema is not None:
+        sent["response_format"] = _response_format(json_mode, schema)
+    if is_chat:
+        if template:
+            raise ValueError("Chat takes no template: choose completions, or leave it empty.")
+        return canonical_json({**sent, "model": model, "messages": _messages(prompt)})
+    made = canonical_json({**sent, "model": model, "prompt": _filled(template, prompt)})
+    if _CHAT in made:
+        raise ValueError("Parameters of completions cannot hold messages.")
+    return made
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
@@ -50,10 +85,16 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
     headers = {"Authorization": f"Bearer {target.key}"} if target.key else {}
-    received = await transport.post(session, target, "/chat/completions", body, headers)
+    path = "/chat/completions" if _CHAT in body else "/completions"
+    received = await transport.post(session, target, path, body, headers)
     if not 200 <= received.status < 300:
         return _filtered_or_raise(received, target)
     return _answer(transport.decoded(received, (target.key,)), received, target)
+
+
+def recorded(reply: Any, at: datetime) -> Answer:
+    """The answer in a completion that was kept; raises BrokenReply or another EvaluatorError."""
+    return _answer(reply, transport.Received(200, {}, b"", at, 0.0), Target(""))
 
 
 def _messages(prompt: Prompt) -> list[dict[str, str]]:
@@ -61,46 +102,66 @@ def _messages(prompt: Prompt) -> list[dict[str, str]]:
     return [*system, {"role": "user", "content": prompt.user}]
 
 
+def _filled(template: str, prompt: Prompt) -> str:
+    """The template with both texts in it, filled in one pass: neither text is looked at again.
+
+    Where it has no place for the system's text, that goes in front of the prompt.
+    """
+    names = set(_PLACE.findall(template))
+    if "prompt" not in names or names - {"prompt", "system"}:
+        raise ValueError(
+            "Completions need the model's template: a text with {{prompt}} in it,"
+            " {{system}} if the model knows a system's text, and no other name in braces."
+        )
+    apart = "system" in names
+    user = prompt.user if apart or not prompt.system else f"{prompt.system}\n\n{prompt.user}"
+    texts = {"system": prompt.system, "prompt": user}
+    return _PLACE.sub(lambda place: texts[place[1]], template)
+
+
+def _response_format(json_mode: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    if json_mode == "json_object":
+        return {"type": "json_object"}
+    answer = {"name": "answer", "schema": in_order(schema), "strict": True}
+    return {"type": "json_schema", "json_schema": answer}
+
+
 def _filtered_or_raise(received: transport.Received, target: Target) -> Answer:
     """Some hosts report a filtered prompt as a bad request; it is an answer like any other."""
     words, code = transport.provider_words(received.body)
     if received.status == 400 and code == "content_filter":
-        shown = fit_to_show(words, (target.key,))
-        return Answer(shown, "filtered", "", None, None, received.started, received.seconds)
+        return transport.answer(received, fit_to_show(words, (target.key,)), "filtered")
     raise transport.refusal(received, received.status, (target.key,))
 
 
 def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
     if isinstance(reply, dict) and reply.get("error"):
-        raise _error_inside(reply["error"], received, target)
+        raise transport.error_inside(reply["error"], received, (target.key,))
     try:
         choice = reply["choices"][0]
-        text, finish = _text_and_finish(choice["message"], choice.get("finish_reason"))
+        text, finish = _text_and_finish(choice)
         usage = reply.get("usage") or {}
-        return Answer(
-            text=text,
-            finish=finish,
-            model=str(reply.get("model") or ""),
-            tokens_in=_count(usage.get("prompt_tokens")),
-            tokens_out=_count(usage.get("completion_tokens")),
-            started=received.started,
-            seconds=received.seconds,
+        return transport.answer(
+            received,
+            text,
+            finish,
+            model=reply.get("model"),
+            tokens_in=usage.get("prompt_tokens"),
+            tokens_out=usage.get("completion_tokens"),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise transport.broken("is not a chat completion", received, (target.key,)) from None
+        raise transport.broken("is not a completion", received, (target.key,)) from None
 
 
-def _error_inside(error: Any, received: transport.Received, target: Target) -> EvaluatorError:
-    """Gateways pass an error of the model's host on inside a reply of status 200."""
-    status = error.get("code") if isinstance(error, dict) else None
-    inner = status if isinstance(status, int) and 400 <= status < 600 else 502
-    return transport.refusal(received, inner, (target.key,))
-
-
-def _text_and_finish(message: Mapping[str, Any], reason: object) -> tuple[str, Finish]:
+def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
+    """Of a chat's choice, which has a message, or of a text completion's, which has the text."""
+    reason = choice.get("finish_reason")
+    finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
+    if "message" not in choice:
+        return _joined(choice["text"]), finish
+    message = choice["message"]
     if message.get("refusal"):
         return str(message["refusal"]), "refused"
-    finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
     return _joined(message.get("content")), finish
 
 
@@ -111,7 +172,3 @@ def _joined(content: object) -> str:
     if not isinstance(content, list):
         raise TypeError("content is neither text nor a list of parts")
     return "".join(str(part["text"]) for part in content if part.get("type") == "text")
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None

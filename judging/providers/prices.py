@@ -33,13 +33,23 @@ def estimate(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Deci
     """What a request may cost before it is sent; None if a price is unknown.
 
     The body is counted whole at BYTES_PER_TOKEN. The answer is taken to be as long as the
-    parameters allow (`max_completion_tokens` or `max_tokens`), else LONGEST_ANSWER tokens.
+    parameters allow (`max_completion_tokens`, `max_tokens` or `maxOutputTokens`), else
+    LONGEST_ANSWER tokens.
     """
-    return cost(prices, -(-len(body) // BYTES_PER_TOKEN), _longest_answer(parameters))
+    return cost(prices, _tokens_in(body), _longest_answer(parameters))
+
+
+def tokens(body: bytes, parameters: Mapping[str, Any]) -> int:
+    """How many tokens a request may take in and out, as `estimate` counts them."""
+    return _tokens_in(body) + _longest_answer(parameters)
+
+
+def _tokens_in(body: bytes) -> int:
+    return -(-len(body) // BYTES_PER_TOKEN)
 
 
 def _longest_answer(parameters: Mapping[str, Any]) -> int:
-    for name in ("max_completion_tokens", "max_tokens"):
+    for name in ("max_completion_tokens", "max_tokens", "maxOutputTokens"):
         value = parameters.get(name)
         if isinstance(value, int) and value > 0:
             return value

@@ -1,4 +1,4 @@
-"""The one retry policy: how many times, and how long to wait in between."""
+"""The one retry policy: how many times for each cause, and how long to wait in between."""
 
 import math
 import random
@@ -22,19 +22,27 @@ class Policy:
     cap: float = 60.0
 
 
-DEFAULT = Policy()
+# Each cause has a budget of its own, so that a provider's rush hour does not use up the attempts
+# that a broken connection has. Being told to come later costs nothing and says nothing about the
+# request; each attempt that timed out may have been paid for.
+POLICIES = {
+    "rate-limited": Policy(attempts=30),
+    "unavailable": Policy(attempts=6),
+    "timed_out": Policy(attempts=3),
+}
 
 
 def next_try(
-    attempt: int, error: EvaluatorError, rng: random.Random, policy: Policy = DEFAULT
+    attempt: int, error: EvaluatorError, rng: random.Random, policy: Policy | None = None
 ) -> float | None:
     """Seconds to wait before the next attempt, or None to give up.
 
-    `attempt` counts from 1 and is the one that failed with `error`. Gives up on everything
-    but Transient errors, and when the attempts are used up. The wait is drawn evenly from 0 to
-    base x 2^(attempt - 1), at most `cap` ("full jitter": callers that failed together do not
-    come back together); a longer `retry_after` wins.
+    `attempt` counts from 1 those that failed by the cause of `error`, this one included. Gives up
+    on everything but Transient errors, and when the attempts of the cause's policy are used up.
+    The wait is drawn evenly from 0 to base x 2^(attempt - 1), at most `cap` ("full jitter":
+    callers that failed together do not come back together); a longer `retry_after` wins.
     """
+    policy = policy or POLICIES.get(error.cause, Policy())
     if not isinstance(error, Transient) or attempt >= policy.attempts:
         return None
     highest = min(policy.cap, policy.base * 2.0 ** (attempt - 1))

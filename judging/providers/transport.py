@@ -10,8 +10,8 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers import addresses
-from judging.providers.answers import Target
+from judging.providers import addresses, remaining
+from judging.providers.answers import Answer, Finish, Target
 from judging.providers.errors import (
     BrokenReply,
     EvaluatorError,
@@ -23,16 +23,27 @@ from judging.providers.errors import (
     TimedOut,
     Unauthorised,
     fit_to_show,
+    without,
 )
 from judging.providers.retries import parse_retry_after
 
 LONGEST_REPLY = 8 * 1024 * 1024
-_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+_NO_MONEY = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "insufficient_balance",
+        "enforced_spend_limit_reached",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back: status, headers, body, when it was asked (UTC), seconds to the last byte."""
+    """What came back: status, headers, body, when it was asked (UTC), seconds to the last byte.
+
+    The body never holds the key, not even if the provider repeats it.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -92,7 +103,30 @@ async def post(
         # Without the cause: aiohttp's errors carry the request, and with it the key.
         raise _unsent_or_cut(error, target) from None
     seconds = time.perf_counter() - clock
+    content = without(target.key, content)
     return Received(response.status, response.headers, content, started, seconds)
+
+
+def answer(
+    received: Received,
+    text: str,
+    finish: Finish,
+    *,
+    model: object = "",
+    tokens_in: object = None,
+    tokens_out: object = None,
+) -> Answer:
+    """The answer that was received; tokens that are no counts are unknown."""
+    return Answer(
+        text=text,
+        finish=finish,
+        model=str(model or ""),
+        tokens_in=_count(tokens_in),
+        tokens_out=_count(tokens_out),
+        started=received.started,
+        seconds=received.seconds,
+        remaining=remaining.read(received.headers, received.started),
+    )
 
 
 def decoded(received: Received, secrets: Collection[str]) -> Any:
@@ -114,9 +148,8 @@ def refusal(received: Received, status: int, secrets: Collection[str]) -> Evalua
 
     The status is the reply's own, or one that a gateway passes on inside a reply of 200.
     """
-    words, code = provider_words(received.body)
-    shown = fit_to_show(words, secrets) or "no words beside it"
-    message = f"The provider answered {status}: {shown}"
+    message = said(received, status, secrets)
+    code = provider_words(received.body)[1]
     retry_after = parse_retry_after(received.headers)
     if status == 402 or (status == 429 and code in _NO_MONEY):
         return QuotaExhausted(message)
@@ -127,6 +160,19 @@ def refusal(received: Received, status: int, secrets: Collection[str]) -> Evalua
     if status in {408, 409, 425} or status >= 500:
         return ServerTrouble(message, retry_after)
     return Rejected(message)
+
+
+def error_inside(error: Any, received: Received, secrets: Collection[str]) -> EvaluatorError:
+    """Gateways pass an error of the model's host on inside a reply of status 200."""
+    status = error.get("code") if isinstance(error, dict) else None
+    inner = status if isinstance(status, int) and 400 <= status < 600 else 502
+    return refusal(received, inner, secrets)
+
+
+def said(received: Received, status: int, secrets: Collection[str]) -> str:
+    """The provider's words about a status, fit to show."""
+    shown = fit_to_show(provider_words(received.body)[0], secrets) or "no words beside it"
+    return f"The provider answered {status}: {shown}"
 
 
 def provider_words(body: bytes) -> tuple[str, str]:
@@ -147,7 +193,13 @@ def provider_words(body: bytes) -> tuple[str, str]:
     if not isinstance(inner, dict):
         return str(inner), ""
     words = inner.get("message") or inner.get("detail") or text
-    return str(words), str(inner.get("code") or inner.get("type") or "")
+    details = inner.get("details")
+    exact = details.get("error_code") if isinstance(details, dict) else None
+    return str(words), str(exact or inner.get("code") or inner.get("type") or "")
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:

@@ -1,14 +1,15 @@
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from judging.providers import PROVIDERS, Answer, Target, connect
-from tests.services.scripted_evaluator import ScriptedEvaluator, running
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
 
 PROMPT = "[BEGIN RESPONSE]\nSeven.\n[END RESPONSE]\n\nA whole number from 1 (bad) to 10: {}"
 
@@ -68,3 +69,54 @@ def ask(evaluator: ScriptedEvaluator) -> Callable[..., Answer]:
         return asyncio.run(once())
 
     return ask_once
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to ask: a provider, and what an endpoint says beside model and parameters."""
+
+    provider: str
+    more: dict[str, str] = field(default_factory=dict)
+
+
+TEMPLATE = "<s>[INST] {{prompt}} [/INST]"
+WAYS = {
+    "chat": Way("openai_compatible"),
+    "completions": Way("openai_compatible", {"api": "completions", "template": TEMPLATE}),
+    "anthropic": Way("anthropic"),
+    "gemini": Way("gemini"),
+}
+KEY = "sk-test-4f1d/9b2e77aa0c31"
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def put(evaluator: ScriptedEvaluator) -> Iterator[Callable[..., Answer]]:
+    """Ask in one of the WAYS, while the evaluator follows a script of this fault."""
+
+    def once(
+        way: str,
+        fault: str = "",
+        *,
+        timeout: float = 5.0,
+        more: Mapping[str, Any] = MappingProxyType({}),
+        **script: Any,
+    ) -> Answer:
+        evaluator.script = Script(faults={fault: ""} if fault else {}, **script)
+        provider = PROVIDERS[WAYS[way].provider]
+        said = {**WAYS[way].more, **more}
+        body = provider.body(model="scripted", parameters={}, prompt=Text(), **said)
+        address = evaluator.gemini_address if way == "gemini" else evaluator.address
+
+        async def ask() -> Answer:
+            async with connect(["127.0.0.1"]) as session:
+                return await provider.ask(session, Target(address, KEY, timeout), body)
+
+        return asyncio.run(ask())
+
+    yield once
+    evaluator.script = Script()

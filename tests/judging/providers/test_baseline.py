@@ -35,6 +35,14 @@ def test_the_unicode_metric_sees_words_that_the_other_drops():
     assert json.loads(unicode.text)["score"] == 1
 
 
+def test_string_match_takes_one_reference_or_several():
+    assert json.loads(measure(metric="string-match", reference="Emu", response="an emu").text) == {
+        "score": 1.0
+    }
+    half = measure(metric="string-match", reference=["owl", "Emu Bird"], response="an emu")
+    assert json.loads(half.text) == {"score": 0.5}
+
+
 def test_length_counts_characters():
     answer = measure(metric="length", response="नमस्ते!")
     assert json.loads(answer.text) == {"score": len("नमस्ते!")}

@@ -1,12 +1,15 @@
+import asyncio
 import json
 from collections.abc import Mapping
 
 import pytest
 
-from judging.providers import PROVIDERS
+from judging.providers import PROVIDERS, Target, errors
 from tests.judging.providers.conftest import Text
 
+UNASKED = {"recorded", "derived"}
 every_provider = pytest.mark.parametrize("name", PROVIDERS)
+every_asked = pytest.mark.parametrize("name", sorted(PROVIDERS.keys() - UNASKED))
 PARTS = {"metric": "length", "response": "x", "reference": "y"}
 
 
@@ -15,7 +18,7 @@ def body_of(name, **changed):
     return PROVIDERS[name].body(**arguments)
 
 
-@every_provider
+@every_asked
 def test_equal_input_gives_equal_bytes_of_canonical_json(name):
     backwards = dict(reversed(PARTS.items()))
     body = body_of(name)
@@ -24,7 +27,7 @@ def test_equal_input_gives_equal_bytes_of_canonical_json(name):
     assert body == again.encode()
 
 
-@every_provider
+@every_asked
 def test_what_is_judged_changes_the_bytes(name):
     other = Text(user="another text", parts={**PARTS, "response": "another text"})
     assert body_of(name) != body_of(name, prompt=other)
@@ -34,3 +37,11 @@ def test_what_is_judged_changes_the_bytes(name):
 def test_a_provider_says_whether_it_is_offline_and_what_it_adds(name):
     assert isinstance(PROVIDERS[name].offline, bool)
     assert isinstance(PROVIDERS[name].default_parameters, Mapping)
+
+
+@pytest.mark.parametrize("name", sorted(UNASKED))
+def test_what_nobody_answers_cannot_be_asked_and_says_why(name):
+    with pytest.raises(ValueError, match="ask"):
+        body_of(name)
+    with pytest.raises(errors.Rejected, match="ask"):
+        asyncio.run(PROVIDERS[name].ask(None, Target(""), b"{}"))

@@ -72,6 +72,30 @@ def test_calls_of_a_minute_keep_to_the_pace():
     assert max(sum(start <= at < start + 60 for at in begun) for start in begun) <= 31
 
 
+def test_tokens_of_a_minute_are_foreseen_and_then_settled():
+    clock = Clock()
+    ledger = ledger_of(clock, tokens_per_minute=6000)
+
+    async def run():
+        turn = await ledger.enter(tokens=1000)  # 100 tokens a second, 50 ms to catch up
+        foreseen = (await ledger.enter()).wait
+        await ledger.leave(turn, None, used=100)
+        settled = (await ledger.enter()).wait
+        return foreseen, settled
+
+    assert asyncio.run(run()) == pytest.approx((9.95, 0.95))
+
+
+def test_a_call_whose_tokens_are_not_reported_keeps_what_was_foreseen():
+    ledger = ledger_of(tokens_per_minute=6000)
+
+    async def run():
+        await ledger.leave(await ledger.enter(tokens=1000), None)
+        return (await ledger.enter()).wait
+
+    assert asyncio.run(run()) == pytest.approx(9.95)
+
+
 def test_callers_pass_in_the_order_they_came_and_none_jumps_the_queue():
     order = []
 

@@ -3,16 +3,16 @@ import hashlib
 import json
 import time
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import pytest
 
 from judging.providers import Target, addresses, connect, errors, openai_compatible
-from judging.providers.transport import LONGEST_REPLY
+from judging.providers.transport import LONGEST_REPLY, Received
 from tests.judging.providers.conftest import Names, Text
 from tests.services.scripted_evaluator import running
 
 KEY = "sk-test-4f1d/9b2e77aa0c31"
+RECEIVED = Received(200, {}, b"{}", datetime.now(UTC), 0.1)
 
 
 def body_of(model="m", parameters=None, **prompt):
@@ -216,8 +216,7 @@ def test_shapes_that_other_servers_send_are_read(message, reason, text, finish):
 
 def answer_to(message, reason):
     reply = {"choices": [{"message": message, "finish_reason": reason}], "usage": None}
-    received = SimpleNamespace(started=datetime.now(UTC), seconds=0.1, body=b"{}")
-    answer = openai_compatible._answer(reply, received, Target("http://h"))
+    answer = openai_compatible._answer(reply, RECEIVED, Target("http://h"))
     return answer.text, answer.finish, answer.tokens_in
 
 
@@ -229,6 +228,5 @@ def test_tokens_that_are_not_reported_are_unknown_not_0():
     "reply", [[], "x", {"choices": [3]}, {"choices": [{"message": {"content": 3}}]}]
 )
 def test_a_reply_of_another_shape_is_broken(reply):
-    received = SimpleNamespace(started=datetime.now(UTC), seconds=0.1, body=b"{}")
-    with pytest.raises(errors.BrokenReply, match="not a chat completion"):
-        openai_compatible._answer(reply, received, Target("http://h"))
+    with pytest.raises(errors.BrokenReply, match="not a completion"):
+        openai_compatible._answer(reply, RECEIVED, Target("http://h"))

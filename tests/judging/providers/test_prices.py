@@ -22,6 +22,7 @@ def test_what_is_free_costs_nothing_even_without_counts():
 def test_an_estimate_counts_the_body_and_the_longest_answer():
     # 3,001 bytes are 1,001 tokens: 0.0025025; 200 tokens out: 0.002
     assert estimate(PRICES, b"x" * 3001, {"max_tokens": 200}) == Decimal("0.0045025")
+    assert estimate(PRICES, b"", {"maxOutputTokens": 7}) == Decimal("0.00007")
     assert estimate(PRICES, b"", {"max_completion_tokens": 7, "max_tokens": 9}) == Decimal(
         "0.00007"
     )

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from judging.providers import errors, parse_retry_after
-from judging.providers.retries import Policy, next_try
+from judging.providers.retries import POLICIES, Policy, next_try
 
 NOON = 1445412480.0  # Wed, 21 Oct 2015 07:28:00 GMT
 
@@ -32,8 +32,9 @@ def test_waits_spread_evenly_from_0():
 
 def test_the_sixth_attempt_is_the_last():
     error = errors.BrokenReply("cut")
-    assert next_try(5, error, random.Random(1)) is not None
-    assert next_try(6, error, random.Random(1)) is None
+    attempts = POLICIES[error.cause].attempts
+    assert next_try(attempts - 1, error, random.Random(1)) is not None
+    assert next_try(attempts, error, random.Random(1)) is None
 
 
 def test_a_longer_wait_of_the_provider_wins_and_a_shorter_one_does_not():
@@ -78,3 +79,8 @@ def test_a_date_without_a_zone_is_in_gmt_wherever_we_are(monkeypatch):
     monkeypatch.undo()
     time.tzset()
     assert found == 30.0
+
+
+def test_each_cause_has_a_budget_of_its_own():
+    assert POLICIES["rate-limited"].attempts > POLICIES["unavailable"].attempts
+    assert POLICIES["timed_out"].attempts < POLICIES["unavailable"].attempts

@@ -1,0 +1,137 @@
+"""Anthropic's Messages protocol. The address ends before /messages: https://host/v1."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import aiohttp
+
+from judging.providers import transport
+from judging.providers.answers import Answer, Finish, Prompt, Target
+from judging.providers.canonical import canonical_json, in_order
+from judging.providers.errors import EvaluatorError, QuotaExhausted
+from judging.providers.prices import LONGEST_ANSWER
+
+VERSION = "2023-06-01"
+offline = False
+# The protocol requires max_tokens.
+default_parameters: Mapping[str, Any] = MappingProxyType(
+    {"temperature": 0, "max_tokens": LONGEST_ANSWER}
+)
+RESERVED = frozenset({"model", "messages", "system", "stream"})
+_FINISHES: Mapping[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+# What a schema may not say here; a prompt says it in words besides, and the parser checks it.
+_UNKNOWN_IN_SCHEMA = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+    }
+)
+
+
+def body(
+    *,
+    model: str,
+    parameters: Mapping[str, Any],
+    prompt: Prompt,
+    schema: Mapping[str, Any] | None = None,
+    api: str = "chat",
+    template: str = "",
+    json_mode: str = "",
+) -> bytes:
+    """The exact bytes of a request: equal input gives equal bytes.
+
+    `parameters` go over the defaults; one that is None is left out. Raises ValueError for what
+    cannot be sent: a reserved parameter, no max_tokens, completions, JSON without a schema.
+    """
+    if api != "chat" or template:
+        raise ValueError("Anthropic Messages are a chat: no completions, no template.")
+    if json_mode == "json_object":
+        raise ValueError("Anthropic Messages give JSON by schema, not just any JSON object.")
+    if taken := (RESERVED | ({"output_config"} if json_mode else set())) & parameters.keys():
+        raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
+    chosen = {**default_parameters, **parameters}
+    sent = {name: value for name, value in chosen.items() if value is not None}
+    if "max_tokens" not in sent:
+        raise ValueError("Anthropic Messages need max_tokens: give a number.")
+    if prompt.system:
+        sent["system"] = prompt.system
+    if json_mode and schema is not None:
+        answer = {"type": "json_schema", "schema": in_order(_plainer(schema))}
+        sent["output_config"] = {"format": answer}
+    messages = [{"role": "user", "content": prompt.user}]
+    return canonical_json({**sent, "model": model, "messages": messages})
+
+
+async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+    """Send one request once and read its answer; raises an EvaluatorError for anything else."""
+    if session is None:
+        raise ValueError("An evaluator that is called needs a session.")
+    headers = {"anthropic-version": VERSION}
+    if target.key:
+        headers["x-api-key"] = target.key
+    received = await transport.post(session, target, "/messages", body, headers)
+    if not 200 <= received.status < 300:
+        raise _refusal(received, target)
+    return _answer(transport.decoded(received, (target.key,)), received, target)
+
+
+def _plainer(schema: Any) -> Any:
+    """A schema without the limits that are refused; a property may be called like one of them."""
+    if not isinstance(schema, Mapping):
+        return [_plainer(part) for part in schema] if isinstance(schema, list) else schema
+    return {
+        name: {key: _plainer(part) for key, part in value.items()}
+        if name == "properties" and isinstance(value, Mapping)
+        else _plainer(value)
+        for name, value in schema.items()
+        if name not in _UNKNOWN_IN_SCHEMA
+    }
+
+
+def _refusal(received: transport.Received, target: Target) -> EvaluatorError:
+    """As the status says; but that the money is gone, it says with a bad request."""
+    words, _ = transport.provider_words(received.body)
+    if received.status == 400 and "credit balance is too low" in words.lower():
+        return QuotaExhausted(transport.said(received, received.status, (target.key,)))
+    return transport.refusal(received, received.status, (target.key,))
+
+
+def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
+    if isinstance(reply, dict) and reply.get("error"):
+        raise transport.error_inside(reply["error"], received, (target.key,))
+    try:
+        blocks = reply["content"]
+        text = "".join(str(block["text"]) for block in blocks if block["type"] == "text")
+        usage = reply.get("usage") or {}
+        return transport.answer(
+            received,
+            text,
+            _FINISHES.get(str(reply["stop_reason"]), "other"),
+            model=reply.get("model"),
+            tokens_in=_tokens_in(usage),
+            tokens_out=usage.get("output_tokens"),
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise transport.broken("is not a message", received, (target.key,)) from None
+
+
+def _tokens_in(usage: Mapping[str, Any]) -> int | None:
+    """All of them: what was read from a cache or written to one is counted apart."""
+    if usage.get("input_tokens") is None:
+        return None
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return sum(usage.get(name) or 0 for name in names)

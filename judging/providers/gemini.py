@@ -1,0 +1,180 @@
+"""Gemini's generateContent. The address ends before /models: https://host/v1beta."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import aiohttp
+
+from judging.providers import transport
+from judging.providers.answers import Answer, Finish, Prompt, Target
+from judging.providers.canonical import InOrder, canonical_json, in_order
+from judging.providers.errors import EvaluatorError, QuotaExhausted, RateLimited, Unauthorised
+
+offline = False
+default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
+# Names that strategies use for every provider, as this one spells them. Any other parameter goes
+# into generationConfig as it is.
+SPELLED: Mapping[str, str] = {
+    "top_p": "topP",
+    "top_k": "topK",
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+}
+BESIDE_CONFIG = frozenset({"safetySettings"})
+RESERVED = frozenset({"model", "contents", "systemInstruction", "candidateCount"})
+RESERVED_IN_JSON = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema"})
+_MODEL = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+_FINISHES: Mapping[str, Finish] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+}
+_NO_KEY = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED"})
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)s")
+
+
+def body(
+    *,
+    model: str,
+    parameters: Mapping[str, Any],
+    prompt: Prompt,
+    schema: Mapping[str, Any] | None = None,
+    api: str = "chat",
+    template: str = "",
+    json_mode: str = "",
+) -> bytes:
+    """A request as canonical JSON: equal input gives equal bytes.
+
+    It holds the `model`, which `ask` takes out: it belongs into the address. `parameters` go over
+    the defaults; one that is None is left out. Raises ValueError for what cannot be sent.
+    """
+    if api != "chat" or template:
+        raise ValueError("Gemini is asked as a chat: no completions, no template.")
+    if not _MODEL.fullmatch(model):
+        raise ValueError("A Gemini model is named by letters, digits, dots and hyphens.")
+    if taken := (RESERVED | (RESERVED_IN_JSON if json_mode else frozenset())) & parameters.keys():
+        raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
+    chosen = {**default_parameters, **parameters}
+    sent = {name: value for name, value in chosen.items() if value is not None}
+    made: dict[str, Any] = {name: sent.pop(name) for name in BESIDE_CONFIG & sent.keys()}
+    config = {SPELLED.get(name, name): value for name, value in sent.items()}
+    if json_mode and schema is not None:
+        config["responseMimeType"] = "application/json"
+        if json_mode == "json_schema":
+            config["responseJsonSchema"] = in_order(schema)
+    if prompt.system:
+        made["systemInstruction"] = {"parts": [{"text": prompt.system}]}
+    contents = [{"role": "user", "parts": [{"text": prompt.user}]}]
+    return canonical_json(
+        {**made, "model": model, "contents": contents, "generationConfig": config}
+    )
+
+
+async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
+    """Send one request once and read its answer; raises an EvaluatorError for anything else.
+
+    The key travels in a header: in the address it would end in the logs of every proxy.
+    """
+    if session is None:
+        raise ValueError("An evaluator that is called needs a session.")
+    request = json.loads(body, object_pairs_hook=InOrder)
+    model = request.pop("model")
+    path = f"/{model if '/' in model else f'models/{model}'}:generateContent"
+    headers = {"x-goog-api-key": target.key} if target.key else {}
+    received = await transport.post(session, target, path, canonical_json(request), headers)
+    if not 200 <= received.status < 300:
+        raise _refusal(received, target)
+    return _answer(transport.decoded(received, (target.key,)), received, target)
+
+
+def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
+    if isinstance(reply, dict) and reply.get("error"):
+        raise transport.error_inside(reply["error"], received, (target.key,))
+    try:
+        usage = reply.get("usageMetadata") or {}
+        text, finish = _text_and_finish(reply)
+        return transport.answer(
+            received,
+            text,
+            finish,
+            model=reply.get("modelVersion"),
+            tokens_in=usage.get("promptTokenCount"),
+            tokens_out=_tokens_out(usage),
+        )
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise transport.broken("is not generated content", received, (target.key,)) from None
+
+
+def _text_and_finish(reply: Mapping[str, Any]) -> tuple[str, Finish]:
+    if not reply.get("candidates"):
+        feedback = reply["promptFeedback"]
+        return str(feedback.get("blockReasonMessage") or feedback["blockReason"]), "filtered"
+    candidate = reply["candidates"][0]
+    finish = _FINISHES.get(str(candidate.get("finishReason")), "other")
+    parts = (candidate.get("content") or {}).get("parts") or []
+    text = "".join(
+        str(part["text"]) for part in parts if "text" in part and not part.get("thought")
+    )
+    if finish == "filtered" and not text:
+        text = str(candidate.get("finishMessage") or "")
+    return text, finish
+
+
+def _tokens_out(usage: Mapping[str, Any]) -> int | None:
+    """What was written and what was thought: both are paid for. A blocked prompt has neither."""
+    names = ("candidatesTokenCount", "thoughtsTokenCount")
+    counts = [usage[name] for name in names if usage.get(name) is not None]
+    if counts:
+        return sum(counts)
+    known = "promptTokenCount" in usage and "totalTokenCount" in usage
+    return max(0, usage["totalTokenCount"] - usage["promptTokenCount"]) if known else None
+
+
+def _refusal(received: transport.Received, target: Target) -> EvaluatorError:
+    """As the status says, but for what only the details of the error tell.
+
+    A wrong key and a project that may not ask at all are bad requests here, a day's quota that is
+    used up looks like a limit per minute, and the wait stands in the body.
+    """
+    words = transport.said(received, received.status, (target.key,))
+    error = _error(received.body)
+    details = [one for one in error.get("details") or [] if isinstance(one, dict)]
+    if received.status == 400 and (
+        error.get("status") == "FAILED_PRECONDITION"
+        or _NO_KEY & {str(one.get("reason")) for one in details}
+    ):
+        return Unauthorised(words)
+    refusal = transport.refusal(received, received.status, (target.key,))
+    if not isinstance(refusal, RateLimited):
+        return refusal
+    if any("PerDay" in quota for quota in _quotas(details)):
+        return QuotaExhausted(words)
+    return RateLimited(words, refusal.retry_after or _wait(details))
+
+
+def _error(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    found = found[0] if isinstance(found, list) and found else found
+    error = found.get("error") if isinstance(found, dict) else None
+    return error if isinstance(error, dict) and isinstance(error.get("details", []), list) else {}
+
+
+def _quotas(details: Iterable[Mapping[str, Any]]) -> list[str]:
+    violations = [one.get("violations") for one in details]
+    lists = [found for found in violations if isinstance(found, list)]
+    return [str(one.get("quotaId")) for found in lists for one in found if isinstance(one, dict)]
+
+
+def _wait(details: Iterable[Mapping[str, Any]]) -> float | None:
+    spans = (_SPAN.fullmatch(str(one.get("retryDelay"))) for one in details)
+    return next((min(float(span[1]), 86400.0) for span in spans if span), None)

@@ -1,0 +1,43 @@
+"""Evaluators that nobody asks: their replies were made elsewhere, or follow from other runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from judging.providers.answers import Answer, Prompt, Target
+from judging.providers.errors import Rejected
+
+
+@dataclass(frozen=True)
+class Unasked:
+    """A provider that refuses to be asked, for a `reason` in words."""
+
+    reason: str
+    offline: bool = True
+    default_parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def body(
+        self,
+        *,
+        model: str,
+        parameters: Mapping[str, Any],
+        prompt: Prompt,
+        schema: Mapping[str, Any] | None = None,
+        api: str = "chat",
+        template: str = "",
+        json_mode: str = "",
+    ) -> bytes:
+        """There is nothing to send: always a ValueError."""
+        raise ValueError(self.reason)
+
+    async def ask(
+        self, session: aiohttp.ClientSession | None, target: Target, body: bytes
+    ) -> Answer:
+        """Nobody is there: always Rejected."""
+        raise Rejected(self.reason)
+
+
+RECORDED = Unasked("Its replies were made elsewhere and imported: nobody can be asked for more.")
+DERIVED = Unasked("It only counts what other runs say: there is nobody to ask.")

@@ -3,15 +3,12 @@ only ever looked at."""
 
 from typing import Any
 
-from django import forms
-from django.conf import settings
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
 
 from annotation.admin import ReadOnlyAdmin
-from judging.frames import Prompt
+from judging.forms_endpoints import EndpointForm
 from judging.models import (
     Budget,
     Call,
@@ -24,40 +21,7 @@ from judging.models import (
     Run,
     StrategyVersion,
 )
-from judging.providers import PROVIDERS
-from judging.providers.addresses import check
-from judging.providers.errors import ForbiddenAddress
-
-
-class EndpointForm(forms.ModelForm):
-    """An endpoint whose address may be called and whose parameters can be sent."""
-
-    def clean_address(self) -> str:
-        address: str = self.cleaned_data["address"]
-        try:
-            return check(address, settings.EVALUATOR_HOSTS) if address else ""
-        except ForbiddenAddress as error:
-            # The model would not see an address that was refused, and ask for one as well.
-            self.instance.address = address
-            raise ValidationError(str(error)) from error
-
-    def clean(self) -> dict[str, Any]:
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        if "parameters" in data:
-            # An empty field is None to Django, and no run could be planned with it.
-            data["parameters"] = {} if data["parameters"] is None else data["parameters"]
-            if isinstance(data["parameters"], dict) and data.get("provider") in PROVIDERS:
-                self._try(data["provider"], data["parameters"])
-        return data
-
-    def _try(self, provider: str, parameters: dict[str, Any]) -> None:
-        """Make a body of them now, since a run would fail half-way through planning."""
-        prompt = Prompt(system="", user="Hello")
-        try:
-            if not PROVIDERS[provider].offline:
-                PROVIDERS[provider].body(model="any", parameters=parameters, prompt=prompt)
-        except ValueError as error:
-            self.add_error("parameters", str(error))
+from judging.models.evaluators import SHAPES
 
 
 @admin.register(Endpoint)
@@ -69,8 +33,8 @@ class EndpointAdmin(admin.ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
         # Runs rest on whom they ask; another evaluator is another endpoint.
-        pinned = ("provider", "address")
-        return ("created_at", *pinned) if obj and obj.runs.exists() else ("created_at",)
+        said = ("created_at", "remaining")
+        return (*said, *SHAPES) if obj and obj.runs.exists() else said
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Runs pin their endpoint.

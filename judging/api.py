@@ -16,9 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api import PROBLEMS, Pages, Unprocessable, checked
+from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer, Unprocessable, checked
 from annotation.models import Membership
-from annotation.serializers import ProblemSerializer
 from judging import figures, reports, runs, selecting, strategies, tables, tasks, watching
 from judging.filters import OutcomeFilter
 from judging.models import Outcome, Run
@@ -52,7 +51,8 @@ class RunList(ListAPIView[Run]):
         if getattr(self, "swagger_fake_view", False):
             return Run.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return Run.objects.in_project(member.project).for_list()
+        found = Run.objects.in_project(member.project)
+        return found.shown(archived="archived" in self.request.query_params).for_list()
 
     @extend_schema(request=StartSerializer, responses={201: WatchedRunSerializer, **REFUSED})
     def post(self, request: Request, slug: str) -> Response:

@@ -12,9 +12,9 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -23,15 +23,14 @@ import aiohttp
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
-from django.utils import timezone
 
-from judging import leasing, runs, storing
+from judging import clock, leasing, runs, storing
 from judging.leasing import Leased
 from judging.models import Endpoint, Run
-from judging.providers import PROVIDERS, Provider, Target, connect
+from judging.providers import PROVIDERS, Provider, Target, connect, shared_limits
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.keys import key_from
-from judging.providers.limits import Limiter, Limits, ledger_for
+from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
 from judging.storing import Result
 
 log = logging.getLogger(__name__)
@@ -70,7 +69,7 @@ class Slice:
     ends: float
     records: ThreadPoolExecutor
     database: ThreadPoolExecutor
-    limiter: Limiter
+    limiter: Limiter | None = None
     session: aiohttp.ClientSession | None = None
     todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
     done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
@@ -113,42 +112,49 @@ class Slice:
 
 
 def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
-    """Ask one endpoint for up to `seconds`; False if another worker is at it already.
+    """Ask one endpoint for up to `seconds`; False if another worker is at it already and the
+    limits are kept in memory, where only one can keep them.
 
     New runs of the endpoint are planned first, also while its provider wants no calls. Ends early
     when nothing is due any more.
     """
     holder = secrets.token_hex(8)
-    if STOP.is_set() or not leasing.take_dispatcher(endpoint_id, holder, timezone.now()):
+    if STOP.is_set() or not leasing.attend(endpoint_id, holder, clock.now()):
         return False
     try:
         endpoint = Endpoint.objects.get(pk=endpoint_id)
         _plan(endpoint, holder, seconds)
-        if not endpoint.is_paused(timezone.now()):
+        if not endpoint.is_paused(clock.now()):
             _ask(endpoint, holder, seconds)
         # The slice had a connection of its own; this one may have been cut meanwhile.
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
             runs.finish_if_done(run)
     finally:
-        leasing.leave_dispatcher(endpoint_id, holder, timezone.now())
+        leasing.leave(endpoint_id, holder, clock.now())
     return True
 
 
 def work_on_due(*, seconds: float = SLICE) -> int:
     """Work on every endpoint that is due and that nobody else works on; how many there were."""
-    return sum(work(pk, seconds=seconds) for pk in leasing.due_endpoints(timezone.now()))
+    return sum(work(pk, seconds=seconds) for pk in leasing.due_endpoints(clock.now()))
 
 
 def _plan(endpoint: Endpoint, holder: str, seconds: float) -> None:
+    """One worker alone plans; what others would plan beside it, it plans as well."""
+    if not leasing.take_planning(endpoint.pk, holder, clock.now()):
+        return
     ends = time.monotonic() + seconds
 
     def keep_on() -> bool:
         in_time = time.monotonic() < ends and not STOP.is_set()
-        return in_time and leasing.renew(endpoint.pk, holder, timezone.now())
+        return in_time and leasing.renew(endpoint.pk, holder, clock.now(), planning=True)
 
-    for run in Run.objects.planning().filter(endpoint=endpoint):
-        runs.plan(run, keep_on=keep_on)
+    try:
+        for run in Run.objects.planning().filter(endpoint=endpoint):
+            runs.plan(run, keep_on=keep_on)
+    finally:
+        leasing.leave_planning(endpoint.pk, holder, clock.now())
 
 
 def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
@@ -157,7 +163,6 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
     except Halting as error:
         leasing.halt(endpoint, str(error))
         return
-    limits = Limits(endpoint.in_flight, endpoint.per_minute)
     with _database_thread("records") as records, _database_thread("leases") as database:
         work = Slice(
             endpoint=endpoint,
@@ -167,7 +172,6 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
             ends=time.monotonic() + seconds,
             records=records,
             database=database,
-            limiter=Limiter(ledger_for(endpoint.name, limits)),
         )
         asyncio.run(_slice(work))
 
@@ -182,9 +186,25 @@ def _database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
             thread.submit(connections.close_all).result()
 
 
+@asynccontextmanager
+async def _ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
+    """What all who call the endpoint share: in Redis if there is one, else in this process."""
+    limits = Limits(endpoint.in_flight, endpoint.per_minute, endpoint.tokens_per_minute)
+    if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
+        yield ledger_for(endpoint.name, limits)
+        return
+    async with shared_limits.connect(settings.REDIS_URL) as client:
+        key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
+        yield shared_limits.RedisLedger(client, key, limits)
+
+
 async def _slice(work: Slice) -> None:
-    async with connect(settings.EVALUATOR_HOSTS) as session, asyncio.TaskGroup() as group:
-        work.session = session
+    async with (
+        _ledger(work.endpoint) as ledger,
+        connect(settings.EVALUATOR_HOSTS) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        work.limiter, work.session = Limiter(ledger), session
         attendants = [group.create_task(attend(work)) for attend in (_write, _decide, _renew)]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
@@ -213,7 +233,7 @@ async def _lease(work: Slice) -> None:
 
 
 def _lease_now(work: Slice, count: int) -> leasing.Batch:
-    return leasing.lease(work.endpoint, work.holder, count, timezone.now())
+    return leasing.lease(work.endpoint, work.holder, count, clock.now())
 
 
 async def _call(work: Slice) -> None:
@@ -222,9 +242,9 @@ async def _call(work: Slice) -> None:
         leased = await work.todo.get()
         result = Result(leased)
         try:
-            if work.wants(leased):
-                async with work.limiter.slot():
-                    result = await _asked(work, leased)
+            if work.wants(leased) and work.limiter:
+                async with work.limiter.slot(leased.tokens) as place:
+                    result = await _asked(work, leased, place)
         except EvaluatorError as error:
             work.over = work.over or isinstance(error, Halting)
             result = Result(leased, error=error)
@@ -236,16 +256,20 @@ async def _call(work: Slice) -> None:
             work.done.put_nowait(result)
 
 
-async def _asked(work: Slice, leased: Leased) -> Result:
+async def _asked(work: Slice, leased: Leased, place: Place) -> Result:
     """What came of a request whose turn it is, which may no longer be wanted."""
     if not work.wants(leased):
+        place.used = 0
         return Result(leased)
     caller = asyncio.current_task()
     work.begun.add(caller)
     try:
-        return Result(leased, await work.provider.ask(work.session, work.target, leased.body))
+        answer = await work.provider.ask(work.session, work.target, leased.body)
     finally:
         work.begun.discard(caller)
+    if answer.tokens_in is not None and answer.tokens_out is not None:
+        place.used = answer.tokens_in + answer.tokens_out
+    return Result(leased, answer)
 
 
 async def _write(work: Slice) -> None:
@@ -287,8 +311,10 @@ async def _renew(work: Slice) -> None:
     """Keep the leases; a worker that was taken for dead stops asking."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
+        if work.limiter:
+            await work.limiter.ledger.keep()
         if not await work.in_database(
-            lambda: leasing.renew(work.endpoint.pk, work.holder, timezone.now())
+            lambda: leasing.renew(work.endpoint.pk, work.holder, clock.now())
         ):
             log.warning("Another worker took over endpoint %s.", work.endpoint.name)
             work.over = True

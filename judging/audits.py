@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import drafts, importing, tasktypes, taxonomy
+from annotation import importing, tasktypes, taxonomy
 from annotation.models import Membership, Project
 from formats.rows import Row
 from judging.frames import CallSpec
 from judging.models import Call, Outcome, Reading, Run
 from judging.providers import PROVIDERS
+from stats.lots import lot
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
@@ -55,20 +56,21 @@ def make(
     for run in runs:
         _check(run)
     shared = _shared(runs)
-    drawn = sorted(shared, key=lambda key: _rank(seed, key))[:n]
+    drawn = sorted(shared, key=lambda key: lot(f"audit\0{seed}\0{key}"))[:n]
     if not drawn:
         raise Refused("There is no item that all these runs decided. Choose other runs.")
     project = _project(into)
     task = tasktypes.of_version(project.task_type)
-    rows = sorted(_rows(runs, drawn), key=lambda row: _rank(seed, row["key"]))
+    rows = sorted(_rows(runs, drawn), key=lambda row: lot(f"audit\0{seed}\0{row['key']}"))
     made = (Row("audit", number, row) for number, row in enumerate(rows, start=1))
-    report = importing.store(project, drafts.check(made, task), member=member)
+    report = importing.store(project, importing.check(made, task), member=member)
     return Made(project, len(drawn), len(shared), report)
 
 
 def _check(run: Run) -> None:
     strategy = run.strategy.strategy()
-    if PROVIDERS[run.pinned["provider"]].offline or not strategy.explanation:
+    explains = strategy.explanation and strategy.frame in _SHOWN
+    if PROVIDERS[run.pinned["provider"]].offline or not explains:
         raise Refused(
             f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run of a"
             " strategy that does."
@@ -93,10 +95,6 @@ def _project(slug: str) -> Project:
             f" one of {TASK!r}: name another project."
         )
     return project
-
-
-def _rank(seed: int, key: str) -> bytes:
-    return hashlib.sha256(f"audit\0{seed}\0{key}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:

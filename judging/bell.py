@@ -2,33 +2,57 @@
 
 import logging
 import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from celery import bootsteps
 from django.db import close_old_connections, connections
-from django.utils import timezone
 
-from judging import asking, leasing
+from annotation import settings
+from judging import asking, clock, leasing
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks. Each is one indexed query.
+# Seconds between two looks. Each is one query a kind.
 EVERY = 2.0
-# Slices of so many endpoints run side by side.
+# So many slices run side by side.
 SLICES = 4
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of work: how what is due is found, by its ids, and how one is worked on for a slice.
+
+    What another worker is at is left to it by `work`.
+    """
+
+    name: str
+    due: Callable[[datetime], Iterable[int]]
+    work: Callable[[int], object]
+
+
+KINDS = (
+    Kind("endpoint", lambda now: leasing.due_endpoints(now), lambda pk: asking.work(pk)),
+    Kind(
+        "job of settings",
+        lambda now: settings.due(now),
+        lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
+    ),
+)
 
 
 class Bell:
     """A thread that looks for what is due and has it worked on, whether a broker is there or not.
 
-    An endpoint that another worker is at is left to it by `asking.work`. Stopping asks running
-    slices to end, also those that messages started, and waits for its own.
+    Stopping asks running slices to end, also those that messages started, and waits for its own.
     """
 
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
-        self._busy: set[int] = set()
+        self._busy: set[tuple[Kind, int]] = set()
         self._stopped = threading.Event()
         self._slices = ThreadPoolExecutor(SLICES, thread_name_prefix="bell-slice")
         self._thread = threading.Thread(target=self._look, name="bell", daemon=True)
@@ -45,26 +69,30 @@ class Bell:
 
     def _look(self) -> None:
         while not self._stopped.wait(self.every):
-            try:
-                due = leasing.due_endpoints(timezone.now())
-            except Exception:
-                # A database that is away for a while may not end the looking.
-                log.exception("Looking for due work failed; looking again in %s s.", self.every)
-                due = []
-            for endpoint_id in set(due) - self._busy:
-                self._busy.add(endpoint_id)
-                self._slices.submit(self._work, endpoint_id)
+            for kind in KINDS:
+                self._begin(kind)
             close_old_connections()
         connections.close_all()
 
-    def _work(self, endpoint_id: int) -> None:
+    def _begin(self, kind: Kind) -> None:
         try:
-            asking.work(endpoint_id)
+            due = {(kind, pk) for pk in kind.due(clock.now())}
         except Exception:
-            log.exception("Asking endpoint %s failed; trying again.", endpoint_id)
+            # A database that is away for a while may not end the looking.
+            log.exception("Looking for due work failed; looking again in %s s.", self.every)
+            due = set()
+        for one in due - self._busy:
+            self._busy.add(one)
+            self._slices.submit(self._work, *one)
+
+    def _work(self, kind: Kind, pk: int) -> None:
+        try:
+            kind.work(pk)
+        except Exception:
+            log.exception("Working on %s %s failed; trying again.", kind.name, pk)
         finally:
             connections.close_all()
-            self._busy.discard(endpoint_id)
+            self._busy.discard((kind, pk))
 
 
 class BellStep(bootsteps.StartStopStep):

@@ -1,100 +1,181 @@
 """The calls of a run: what each asks, to the byte, and the request that it shares."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
 
 from django.utils import timezone
 
 from annotation import writing
-from judging import frames, outcomes, planning
-from judging.models import Call, Outcome, Request, Run
-from judging.providers import PROVIDERS
+from annotation.models import Item
+from judging import frames, planning, rendering
+from judging.frames import CallSpec
+from judging.models import Call, Outcome, Reading, Request, Run
 from judging.strategies import Strategy
 
 
-def body_of(run: Run, texts: Mapping[str, str], spec: frames.CallSpec, strategy: Strategy) -> bytes:
-    """The exact body of a call, rendered from what the run pins."""
-    prompt = frames.render(strategy, texts, spec)
-    provider = PROVIDERS[run.pinned["provider"]]
-    return provider.body(
-        model=run.pinned["model"], parameters=run.pinned["parameters"], prompt=prompt
-    )
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call to make for a sample of an outcome: what it shows beside the item's texts, and the
+    reading that this comes from."""
+
+    outcome: Outcome
+    spec: CallSpec
+    sample: int = 0
+    more: Mapping[str, str] = field(default_factory=dict)
+    fed_by: int | None = None
 
 
-def digest_of(run: Run, body: bytes, sample: int = 0) -> str:
-    """The digest of the request that a body makes under what the run pins."""
-    return planning.request_digest(
-        provider=run.pinned["provider"],
-        address=run.pinned["address"],
-        model=run.pinned["model"],
-        parameters=run.pinned["parameters"],
-        body=body,
-        sample=sample,
-        occasion="",
-    )
+_Checked = dict[tuple[int, str], tuple[dict[str, str], int]]
+Refuse = Callable[[Outcome, str], None]
 
 
-def make(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
-    """The calls of these outcomes, and decisions where all replies are there already.
-
-    An outcome whose item makes no request (a text that cannot be sent, or is not there) is missing
-    with the cause "rejected".
-    """
-    wanted: list[tuple[Outcome, frames.CallSpec, str]] = []
+def first(
+    run: Run, strategy: Strategy, batch: Sequence[Outcome], *, base: Run | None = None
+) -> list[Wanted]:
+    """The calls with which these outcomes of a run begin; an explanation check is over `base`,
+    by default the run's source."""
+    checked: _Checked = {}
+    if strategy.frame == "explanation":
+        checked = _checked(base or rendering.base_of(run), strategy, batch)
+    wanted = []
     for outcome in batch:
-        try:
-            wanted += _wanted(run, strategy, outcome)
-        except ValueError as error:
-            outcome.reject(str(error))
-    with writing.transact():
-        known = _requests(run, {digest for _, _, digest in wanted})
-        Call.objects.bulk_create(
-            Call(
-                run=run,
-                outcome=outcome,
-                role=spec.role,
-                order=spec.order,
-                request_id=known[digest][0],
-            )
-            for outcome, spec, digest in wanted
-        )
-        answered = [pk for pk, state in known.values() if state == "answered"]
-        if answered and not PROVIDERS[run.pinned["provider"]].offline:
-            outcomes.note_first_replies(answered, timezone.now())
-    outcomes.settle(
-        Outcome.objects.of_requests(answered).filter(run=run).values_list("pk", flat=True)
-    )
+        more, fed_by = checked.get((outcome.item_id, outcome.axis), ({}, None))
+        wanted += [
+            Wanted(outcome, spec, sample, more, fed_by)
+            for spec in specs(strategy, outcome)
+            for sample in range(run.samples)
+        ]
+    return wanted
 
 
-def _wanted(
-    run: Run, strategy: Strategy, outcome: Outcome
-) -> list[tuple[Outcome, frames.CallSpec, str]]:
-    texts = outcome.revision.texts
-    return [
-        (outcome, spec, digest_of(run, body_of(run, texts, spec, strategy)))
-        for spec in frames.calls(strategy.frame)
+def specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tuple[CallSpec, ...]:
+    """The calls that one sample of an outcome needs at a step."""
+    axis = outcome.axis if strategy.axes else ""
+    return frames.calls(strategy, axis=axis, step=step)
+
+
+def make(run: Run, strategy: Strategy, wanted: Iterable[Wanted]) -> list[int]:
+    """Make these calls; the outcomes of them of which a reply is there already.
+
+    Made twice they are there once. An outcome whose item makes no request (a text that cannot be
+    sent, or is not there) is missing with the cause "rejected".
+    """
+    planned = [
+        (one, digest) for one, digest, _ in rendered(run, strategy, wanted, refused=Outcome.reject)
     ]
+    with writing.transact():
+        known = _requests(run, planned)
+        Call.objects.bulk_create(
+            (
+                Call(
+                    run=run,
+                    outcome=one.outcome,
+                    role=one.spec.role,
+                    order=one.spec.order,
+                    axis=one.spec.axis,
+                    step=one.spec.step,
+                    sample=one.sample,
+                    fed_by_id=one.fed_by,
+                    request_id=known[digest][0],
+                )
+                for one, digest in planned
+            ),
+            ignore_conflicts=True,
+        )
+        answered = {pk for pk, state in known.values() if state == "answered"}
+        if answered and run.endpoint.is_evaluator():
+            note_first_replies(answered, timezone.now())
+    return list({one.outcome.pk for one, digest in planned if known[digest][0] in answered})
 
 
-def _requests(run: Run, digests: set[str]) -> dict[str, tuple[int, str]]:
+def rendered(
+    run: Run,
+    strategy: Strategy,
+    wanted: Iterable[Wanted],
+    *,
+    refused: Refuse = lambda outcome, reason: None,
+) -> Iterator[tuple[Wanted, str, bytes]]:
+    """The calls with the digests and bodies of their requests, outcome by outcome.
+
+    One whose item makes no request goes to `refused` with the reason, and none of its calls is
+    among them.
+    """
+    everywhere = rendering.shown_to_all(run, strategy)
+    for _, group in groupby(wanted, key=lambda one: (one.outcome.item_id, one.outcome.axis)):
+        asked = list(group)
+        try:
+            yield from _rendered(run, strategy, asked, everywhere)
+        except ValueError as error:
+            refused(asked[0].outcome, str(error))
+
+
+def _rendered(
+    run: Run, strategy: Strategy, asked: Sequence[Wanted], everywhere: Mapping[str, str]
+) -> list[tuple[Wanted, str, bytes]]:
+    """The calls of one outcome; what only the sample tells apart is rendered once."""
+    bodies: dict[tuple[CallSpec, int | None], bytes] = {}
+    for one in asked:
+        if (one.spec, one.fed_by) not in bodies:
+            texts, more = one.outcome.revision.texts, {**everywhere, **one.more}
+            body = rendering.body_of(run, texts, one.spec, strategy, more)
+            bodies[one.spec, one.fed_by] = body
+    digest = rendering.digest_of
+    found = [(one, bodies[one.spec, one.fed_by]) for one in asked]
+    return [(one, digest(run, body, one.sample), body) for one, body in found]
+
+
+def _requests(run: Run, planned: Sequence[tuple[Wanted, str]]) -> dict[str, tuple[int, str]]:
     """Id and state of the request of each digest; what was not there is made.
 
     In one order, so that two runs that want the same requests do not wait for each other. They
     are locked: a reply is stored either before, and seen here, or after, and then the calls are
     there. One that failed for an earlier run gets another chance.
     """
+    samples = {digest: one.sample for one, digest in planned}
     Request.objects.bulk_create(
         (
             Request(
                 digest=digest,
                 endpoint_id=run.endpoint_id,
+                sample=samples[digest],
+                occasion=run.occasion,
                 place=planning.place(run.seed, digest),
             )
-            for digest in sorted(digests)
+            for digest in sorted(samples)
         ),
         ignore_conflicts=True,
     )
-    found = Request.objects.filter(digest__in=digests)
+    found = Request.objects.filter(digest__in=samples)
     locked = found.order_by("pk").select_for_update(no_key=True)
     known = {row[0]: row[1:] for row in locked.values_list("digest", "pk", "state")}
     found.ask_again(timezone.now())
     return known
+
+
+def _checked(base: Run, strategy: Strategy, batch: Sequence[Outcome]) -> _Checked:
+    """What an explanation check shows of items by id and axis, and the reading it is from.
+
+    Items without an explanation are left out, so that their calls cannot be rendered.
+    """
+    about = Call.objects.filter(run=base, role=strategy.about or "perturbed", sample=0)
+    about = about.filter(outcome__item__in=[outcome.item_id for outcome in batch])
+    columns = about.values_list("outcome__item", "outcome__axis", "request")
+    asked = {(item, axis): request for item, axis, request in columns}
+    readings = Reading.objects.filter(reply__request__in=asked.values(), parser=base.parser)
+    said = {reading.reply.request_id: reading for reading in readings.select_related("reply")}
+    scale = base.asked().scale
+    return {
+        place: (rendering.explained(reading.explanation, reading.value, scale), reading.pk)
+        for place, request in asked.items()
+        if (reading := said.get(request)) and reading.explanation
+    }
+
+
+def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
+    """Mark the items that an evaluator's replies to these requests are about (design 3.6)."""
+    asked = Item.objects.filter(outcomes__calls__request__in=list(request_ids))
+    fresh = list(asked.filter(first_reply_at=None).order_by().values_list("pk", flat=True))
+    if fresh:
+        Item.objects.filter(pk__in=fresh).update(first_reply_at=now)

@@ -15,6 +15,7 @@ from django.contrib.auth.hashers import make_password
 
 from annotation import importing, queue, tasktypes
 from annotation.models import Account, Event, Membership, Project, Role
+from annotation.submissions import Said
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
 from judging import asking, runs, selecting
@@ -117,13 +118,7 @@ def label_part(project: Project) -> int:
         offer = queue.next_offer(member)
         if isinstance(offer, queue.Waiting):
             return number
-        queue.label(
-            member,
-            key=offer.key,
-            item_key=offer.item.key,
-            revision=offer.revision.number,
-            answers=_answers(number, offer.item.category),
-        )
+        queue.label(member, offer.shown, Said(_answers(number, offer.item.category)))
     return wanted
 
 

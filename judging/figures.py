@@ -42,11 +42,11 @@ def fields(text: str) -> list[str]:
 
 
 def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
-    """The runs that `?run=N&run=M` names, all of the project where it names none."""
+    """The runs that `?run=N&run=M` names, all that are not archived where it names none."""
     found = Run.objects.in_project(project).for_results()
     named = set(query.getlist("run"))
     if not named:
-        return list(found)
+        return list(found.shown())
     if not all(number.isdecimal() and len(number) < 10 for number in named):
         raise UnknownRun("A run is named by its number.")
     runs = list(found.numbered(map(int, named)))

@@ -6,8 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Project, Revision
-from judging import calls, frames, runs, selecting, spending
+from judging import allowing, calls, drawing, frames, piloting, pinning, spending
 from judging.models import Endpoint, Request, Run, StrategyVersion
+from judging.piloting import Amount, Pilot
+from judging.strategies import Strategy
 
 BATCH = 200
 
@@ -17,7 +19,10 @@ class Foreseen:
     """Counts of what a run would ask.
 
     `calls` of all items come down to `requests` that differ, `stored` of which are answered
-    already and cost nothing. `cost` is what the others may cost, None where prices are unknown.
+    already and cost nothing. `cost` is what the others may cost, None where prices are unknown;
+    `by_pilot` says it with an interval, None until a pilot is there, of which `pilot_items` are
+    enough. What later steps of a chain ask is not known before the earlier ones are answered:
+    each of those calls counts as a request. `labelling` items are still being labelled.
     """
 
     items: int
@@ -25,6 +30,10 @@ class Foreseen:
     requests: int
     stored: int
     cost: Decimal | None
+    pilot: Pilot
+    by_pilot: Amount | None
+    pilot_items: int
+    labelling: int = 0
 
     @property
     def to_ask(self) -> int:
@@ -39,42 +48,63 @@ def foresee(
     seed: int,
     limit: int | None = None,
     with_duplicates: bool = False,
+    samples: int | None = None,
+    over: Run | None = None,
 ) -> Foreseen:
     """What `runs.start` with the same arguments would ask; every prompt is rendered for it.
 
-    Raises `runs.Refused` for an endpoint that cannot be asked by this strategy.
+    Raises `Refused` for an endpoint that cannot be asked by this strategy, and where there is
+    nothing to ask about.
     """
-    asked = strategy.strategy()
-    runs.check(asked, endpoint)
-    rows = selecting.chosen(selecting.items(project, with_duplicates=with_duplicates), seed, limit)
-    run = Run(project=project, strategy=strategy, endpoint=endpoint, pinned=endpoint.pinned())
+    run = pinning.draft(project, strategy, endpoint, **({"samples": samples} if samples else {}))
+    asked = run.asked()
+    allowing.check(asked, endpoint)
+    if over is not None and asked.frame == "explanation":
+        drawn = drawing.over(over, asked, seed=seed, limit=limit)
+    else:
+        drawn = drawing.draw(
+            project, asked, seed=seed, limit=limit, with_duplicates=with_duplicates
+        )
+    pinning.show(run, drawn.examples)
     costs: dict[str, Decimal | None] = {}
-    for batch in _batches([row["revision_id"] for row in rows]):
-        costs |= _costs(run, endpoint, batch)
+    for batch in _batches(drawn.places):
+        costs |= _costs(run, asked, batch, over)
     stored = sum(_stored(digests) for digests in _batches(list(costs)))
+    made = len(drawn.places) * run.samples * len(frames.calls(asked))
+    later = made * asked.last_step
     known = [cost for cost in costs.values() if cost is not None]
+    to_ask = len(costs) - stored + later
+    pilot = piloting.measure(strategy, endpoint)
     return Foreseen(
-        items=len(rows),
-        calls=len(rows) * len(frames.calls(asked.frame)),
-        requests=len(costs),
+        items=len(drawn.items),
+        calls=made + later,
+        requests=len(costs) + later,
         stored=stored,
-        cost=_share(known, stored) if len(known) == len(costs) else None,
+        cost=_mean(known) * to_ask if len(known) == len(costs) else None,
+        pilot=pilot,
+        by_pilot=piloting.amount(pilot, to_ask),
+        pilot_items=piloting.items_for((made + later) // len(drawn.items)),
+        labelling=allowing.being_labelled(project, endpoint, drawn.items),
     )
 
 
-def _share(costs: list[Decimal], stored: int) -> Decimal:
-    """The mean request times those that are not answered yet."""
-    return sum(costs, Decimal(0)) * (len(costs) - stored) / max(1, len(costs))
+def _mean(costs: list[Decimal]) -> Decimal:
+    return sum(costs, Decimal(0)) / max(1, len(costs))
 
 
-def _costs(run: Run, endpoint: Endpoint, revisions: list[int]) -> dict[str, Decimal | None]:
-    strategy = run.strategy.strategy()
-    found = {}
-    for revision in Revision.objects.filter(pk__in=revisions).only("texts"):
-        for spec in frames.calls(strategy.frame):
-            body = calls.body_of(run, revision.texts, spec, strategy)
-            found[calls.digest_of(run, body)] = spending.foreseen(endpoint, run, body)
-    return found
+def _costs(
+    run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
+) -> dict[str, Decimal | None]:
+    """The digests of the requests that these places begin with, with what each may cost."""
+    revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
+    outcomes = [pinning.pending(run, place) for place in places]
+    for outcome in outcomes:
+        outcome.revision = revisions[outcome.revision_id]
+    wanted = calls.first(run, strategy, outcomes, base=over)
+    return {
+        digest: spending.foreseen(run.endpoint, run, body)
+        for _, digest, body in calls.rendered(run, strategy, wanted)
+    }
 
 
 def _stored(digests: list[str]) -> int:

@@ -14,6 +14,10 @@ FRAMES = {
     "single": "Single answers: gold and perturbed scored apart",
     "pair": "Pairs: which of two answers is better, in both orders",
     "reference": "With a reference: the perturbed answer scored against gold",
+    "detection": "Error detection: is there an error in the response",
+    "rating": "Ratings: the response by each criterion",
+    "rubric": "Rubrics: points by each metric, and their total",
+    "matching": "Matching: how far the response agrees with gold",
 }
 OFFLINE = "Baselines: offline, they cost nothing"
 
@@ -69,7 +73,8 @@ class StartForm(forms.Form):
 
 def _by_frame(strategies: Iterable[Strategy]) -> list[tuple[str, list[tuple[str, str]]]]:
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for strategy in strategies:
+    # What judges other runs is started from those.
+    for strategy in (one for one in strategies if one.frame in FRAMES):
         study = f" ({strategy.study})" if strategy.study else ""
         group = OFFLINE if strategy.metric else FRAMES[strategy.frame]
         groups[group].append((strategy.slug, strategy.title + study))

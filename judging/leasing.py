@@ -4,36 +4,41 @@ Every change is one short transaction. The rows are the truth: a lease that its 
 renew runs out, and the request is as good as waiting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
 from annotation import writing
 from annotation.models import Event
-from judging import calls, runs, spending
-from judging.frames import CallSpec
-from judging.models import Call, Dispatcher, Endpoint, Request, Run
+from judging import rendering, runs, spending
+from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.outputs import storable
+from judging.providers.prices import tokens
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE = timedelta(seconds=12)
 # How long nothing may happen before a page says that no worker is running.
 QUIET = timedelta(seconds=10)
 _REQUESTS = Request._meta.db_table
+# Who works in this process now: what they hold is held, whatever a clock that jumped says.
+_here: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """A request that this worker asks now, with its exact body."""
+    """A request that this worker asks now, with its exact body and the tokens it may take."""
 
     request_id: int
     run_id: int
     attempts: int
     body: bytes
+    tokens: int = 0
+    tried: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,50 @@ class Batch:
     leased: list[Leased]
 
 
-def take_dispatcher(endpoint_id: int, holder: str, now: datetime) -> bool:
+def attend(endpoint_id: int, holder: str, now: datetime) -> bool:
     """Whether `holder` may ask this endpoint until `now` + LEASE.
 
-    One holder at a time for each endpoint keeps its limits true however many workers there are.
+    Where limits are kept in memory one holder at a time keeps them true, however many workers
+    there are; where Redis keeps them, each may ask, and the row only says that somebody does.
     """
-    name = _dispatcher(endpoint_id)
-    free = Q(holder=holder) | Q(held_until__lte=now)
+    taken = _take(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
+    if taken:
+        _here.add(holder)
+    return taken
+
+
+def leave(endpoint_id: int, holder: str, now: datetime) -> None:
+    _here.discard(holder)
+    _leave(_asking(endpoint_id), holder, now)
+
+
+def take_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
+    """Whether `holder` alone plans the endpoint's runs until `now` + LEASE."""
+    return _take(_planning(endpoint_id), holder, now, alone=True)
+
+
+def leave_planning(endpoint_id: int, holder: str, now: datetime) -> None:
+    _leave(_planning(endpoint_id), holder, now)
+
+
+def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = False) -> bool:
+    """Keep the dispatcher rows and all leases; False if another worker took over meanwhile."""
+    rows = [_asking(endpoint_id)] if not settings.REDIS_URL else []
+    rows += [_planning(endpoint_id)] if planning else []
+    until = now + LEASE
+    with writing.transact():
+        kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
+        if kept < len(rows):
+            return False
+        if settings.REDIS_URL:
+            Dispatcher.objects.filter(name=_asking(endpoint_id)).update(held_until=until)
+        Request.objects.leased_by(holder).update(leased_until=until)
+    return True
+
+
+def _take(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
+    over = Q(held_until__lte=now) & ~Q(holder__in=_here)
+    free = Q(holder=holder) | over if alone else Q()
     with writing.transact():
         Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
         return bool(
@@ -58,25 +100,17 @@ def take_dispatcher(endpoint_id: int, holder: str, now: datetime) -> bool:
         )
 
 
-def leave_dispatcher(endpoint_id: int, holder: str, now: datetime) -> None:
+def _leave(name: str, holder: str, now: datetime) -> None:
     with writing.transact():
-        Dispatcher.objects.filter(name=_dispatcher(endpoint_id), holder=holder).update(
-            holder="", held_until=now
-        )
+        Dispatcher.objects.filter(name=name, holder=holder).update(holder="", held_until=now)
 
 
-def renew(endpoint_id: int, holder: str, now: datetime) -> bool:
-    """Keep the dispatcher row and all leases; False if another worker took over meanwhile."""
-    mine = Dispatcher.objects.filter(name=_dispatcher(endpoint_id), holder=holder)
-    with writing.transact():
-        if not mine.update(held_until=now + LEASE):
-            return False
-        Request.objects.leased_by(holder).update(leased_until=now + LEASE)
-    return True
-
-
-def _dispatcher(endpoint_id: int) -> str:
+def _asking(endpoint_id: int) -> str:
     return f"endpoint {endpoint_id}"
+
+
+def _planning(endpoint_id: int) -> str:
+    return f"planning {endpoint_id}"
 
 
 def lease(endpoint: Endpoint, holder: str, count: int, now: datetime) -> Batch:
@@ -119,9 +153,7 @@ def unattended(run: Run, now: datetime) -> bool:
         return False
     if not planning and not Request.objects.wanted_by(run).idle(now).exists():
         return False
-    worked = Dispatcher.objects.filter(
-        name=_dispatcher(run.endpoint_id), held_until__gt=now - QUIET
-    )
+    worked = Dispatcher.objects.filter(name=_asking(run.endpoint_id), held_until__gt=now - QUIET)
     moved = Event.objects.filter(
         project=run.project_id, subject=f"run {run.number}", created_at__gt=now - QUIET
     )
@@ -131,7 +163,8 @@ def unattended(run: Run, now: datetime) -> bool:
 def _free_expired(now: datetime) -> None:
     """Requests of a worker that was killed wait again; what was reserved for them is freed."""
     with writing.transact():
-        expired = Request.objects.expired(now).held(skip_locked=True)
+        elsewhere = Request.objects.expired(now).exclude(leased_by__in=_here)
+        expired = elsewhere.held(skip_locked=True)
         if expired:
             spending.settle(expired, ())
             Request.objects.filter(pk__in=[request.pk for request in expired]).give_back()
@@ -166,7 +199,7 @@ def _lease_for(
 def _due(run: Run, endpoint: Endpoint, count: int, now: datetime) -> list[Request]:
     alike = list(Endpoint.objects.alike(endpoint).values_list("pk", flat=True))
     due = Request.objects.filter(endpoint__in=alike).due(now).wanted_by(run)
-    return list(due.order_by("place").only("digest", "sample", "attempts")[:count])
+    return list(due.order_by("place").only("digest", "sample", "attempts", "tried")[:count])
 
 
 def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
@@ -179,19 +212,17 @@ def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
 
 def _prepared(run: Run, found: Sequence[Request]) -> list[Leased]:
     """The requests with their bodies, rendered again from one call each of the run."""
-    strategy = run.strategy.strategy()
-    made = Call.objects.filter(request__in=[request.pk for request in found], run=run)
-    columns = ("request", "role", "order", "outcome__revision__texts")
-    shown = {pk: (texts, CallSpec(*spec)) for pk, *spec, texts in made.values_list(*columns)}
+    bodies = rendering.bodies(run, [request.pk for request in found])
     prepared = []
     for request in found:
-        body = calls.body_of(run, *shown[request.pk], strategy)
-        if calls.digest_of(run, body, request.sample) != request.digest:
+        body = bodies[request.pk]
+        if rendering.digest_of(run, body, request.sample) != request.digest:
             raise runs.Refused(
                 "The prompts of this run can no longer be made as they were planned, by another"
                 " version of this program. Start a new run."
             )
-        prepared.append(Leased(request.pk, run.pk, request.attempts, body))
+        taken = tokens(body, run.pinned["parameters"])
+        prepared.append(Leased(request.pk, run.pk, request.attempts, body, taken, request.tried))
     return prepared
 
 

@@ -1,114 +1,150 @@
-"""Replies become readings, readings become outcomes."""
+"""Replies become readings, readings become outcomes; the steps of a chain follow one another."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import connection
 
 from annotation import writing
-from annotation.models import Item
-from judging import decisions, outputs
-from judging.frames import CallSpec
+from judging import calls, chains, decisions, outputs
+from judging.calls import Wanted
+from judging.chains import Asked, Standing
 from judging.models import Call, Outcome, Reading, Run
+from judging.querysets import OutcomeQuerySet
 from judging.strategies import Strategy
+
+
+def begin(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
+    """Make the first calls of these outcomes, and decide those whose replies are there already."""
+    settle(calls.make(run, strategy, calls.first(run, strategy, batch)))
 
 
 def settle(outcome_ids: Iterable[int]) -> int:
     """Decide those pending outcomes whose calls are all answered or failed; how many there were.
 
-    Replies that the run's parser has not read yet are read first.
+    Replies that the run's parser has not read yet are read first. Where a chain goes on, its next
+    calls are made, in a transaction of their own: if that never comes, the outcome is as pending
+    as before, and settling it again makes them.
     """
-    by_run: dict[int, list[Outcome]] = defaultdict(list)
     with writing.transact():
-        pending = Outcome.objects.pending().filter(pk__in=list(outcome_ids)).order_by("pk")
-        # Locked, so that what is read here is not older than a retry that begins now.
-        for outcome in pending.select_for_update(no_key=True):
-            by_run[outcome.run_id].append(outcome)
-        runs = Run.objects.select_related("strategy").in_bulk(by_run)
-        return sum(_settle_run(runs[run_id], found) for run_id, found in by_run.items())
+        settled = _settle(Outcome.objects.pending().filter(pk__in=list(outcome_ids)))
+    decided = sum(one.decided for one in settled)
+    answered = [pk for one in settled for pk in calls.make(one.run, one.strategy, one.further)]
+    return decided + settle(answered) if answered else decided
 
 
-def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
-    """Mark the items that an evaluator's replies to these requests are about (design 3.6)."""
-    asked = Item.objects.filter(outcomes__calls__request__in=list(request_ids))
-    fresh = list(asked.filter(first_reply_at=None).order_by().values_list("pk", flat=True))
-    if fresh:
-        Item.objects.filter(pk__in=fresh).update(first_reply_at=now)
+def decide_again(outcome_ids: Iterable[int]) -> int:
+    """Decide settled outcomes anew, by what their run's parser reads; how many.
+
+    Belongs inside the caller's transaction. No call is made: a chain that broke at a step which
+    can be read now stays as it was.
+    """
+    settled = _settle(Outcome.objects.settled().filter(pk__in=list(outcome_ids)))
+    return sum(one.decided for one in settled)
 
 
-class _Asked(NamedTuple):
-    """A call with what came of its request; the reply's columns are None without a reply."""
+def decisions_of(run: Run, found: Sequence[Outcome]) -> list[tuple[Outcome, decisions.Decision]]:
+    """What the run's parser, which need not be the stored one, makes of outcomes that are over.
 
-    outcome_id: int
-    role: str
-    order: int
-    request_id: int
-    state: str
-    cause: str
-    reply_id: int | None
-    text: str | None
-    finish: str | None
+    Its readings are stored if they were not there, and no outcome is changed.
+    """
+    strategy = run.asked()
+    with writing.transact():
+        standings = _standings(run, strategy, found)
+    over = [outcome for outcome in found if standings[outcome.pk].is_over]
+    return [(outcome, decisions.decide(strategy, standings[outcome.pk].said)) for outcome in over]
 
 
-# Plain columns: whole rows of three tables took three times as long.
-_COLUMNS = (
-    "outcome", "role", "order", "request", "request__state", "request__cause",
-    "request__reply", "request__reply__text", "request__reply__finish",
-)  # fmt: skip
+@dataclass(frozen=True)
+class _Settled:
+    """How many outcomes of a run were decided, and the calls that its chains want next."""
+
+    run: Run
+    strategy: Strategy
+    decided: int
+    further: list[Wanted]
 
 
-def _settle_run(run: Run, pending: list[Outcome]) -> int:
-    strategy = run.strategy.strategy()
-    found = Call.objects.filter(outcome__in=[outcome.pk for outcome in pending]).order_by("pk")
-    calls = [_Asked(*columns) for columns in found.values_list(*_COLUMNS)]
-    readings = _readings(run, strategy, calls)
-    decided = list(_decided(strategy, pending, calls, readings))
-    _store(decided)
-    return len(decided)
+def _settle(found: OutcomeQuerySet) -> list[_Settled]:
+    by_run: dict[int, list[Outcome]] = defaultdict(list)
+    # Locked, so that what is read here is not older than a retry that begins now.
+    for outcome in found.order_by("pk").select_for_update(no_key=True):
+        by_run[outcome.run_id].append(outcome)
+    runs = Run.objects.for_results().in_bulk(by_run)
+    return [_settle_run(runs[run_id], outcomes) for run_id, outcomes in by_run.items()]
 
 
-def _store(decided: list[Outcome]) -> None:
+def _settle_run(run: Run, found: list[Outcome]) -> _Settled:
+    strategy = run.asked()
+    standings = _standings(run, strategy, found)
+    over = [outcome for outcome in found if standings[outcome.pk].is_over]
+    for outcome in over:
+        apply(outcome, decisions.decide(strategy, standings[outcome.pk].said), strategy)
+    write(over)
+    further = [one for standing in standings.values() for one in standing.further]
+    # Nobody asks for a cancelled run any more.
+    wanted = _fed(run, further) if run.state != Run.State.CANCELLED else []
+    return _Settled(run, strategy, len(over), wanted)
+
+
+def _standings(run: Run, strategy: Strategy, found: Sequence[Outcome]) -> dict[int, Standing]:
+    made = Call.objects.filter(outcome__in=[outcome.pk for outcome in found]).order_by("pk")
+    asked = [Asked(*columns) for columns in made.values_list(*chains.COLUMNS)]
+    readings = _readings(run, strategy, asked)
+    by_outcome: dict[int, list[Asked]] = defaultdict(list)
+    for call in asked:
+        by_outcome[call.outcome_id].append(call)
+    return {
+        outcome.pk: chains.stand(strategy, outcome, by_outcome[outcome.pk], readings)
+        for outcome in found
+    }
+
+
+def _fed(run: Run, further: Sequence[tuple[Wanted, int]]) -> list[Wanted]:
+    """The calls with the readings that feed them."""
+    replies = [reply for _, reply in further]
+    found = Reading.objects.filter(reply__in=replies, parser=run.parser)
+    reading_of = dict(found.values_list("reply", "pk"))
+    return [replace(one, fed_by=reading_of[reply]) for one, reply in further]
+
+
+def apply(outcome: Outcome, decision: decisions.Decision, strategy: Strategy) -> None:
+    """Put a decision on an outcome, which is not stored by that.
+
+    The share counts for repeats alone: a vote is one verdict, however narrow.
+    """
+    outcome.result, outcome.detail = decision.result, decision.detail
+    outcome.cause, outcome.values = decision.cause, decision.values
+    outcome.share = None if strategy.votes or strategy.fold else decision.share
+
+
+def write(decided: Sequence[Outcome]) -> None:
+    """Store what was decided, inside the caller's transaction."""
     # One prepared statement for all rows: bulk_update's CASE took six times as long.
     table = Outcome._meta.db_table
     statement = (
-        f'UPDATE {table} SET result = %s, detail = %s, cause = %s, "values" = %s WHERE id = %s'
+        f"UPDATE {table} SET result = %s, detail = %s, cause = %s, share = %s,"
+        ' "values" = %s WHERE id = %s'
     )
-    rows = [(row.result, row.detail, row.cause, json.dumps(row.values), row.pk) for row in decided]
+    rows = [
+        (row.result, row.detail, row.cause, row.share, json.dumps(row.values), row.pk)
+        for row in decided
+    ]
     with connection.cursor() as cursor:
         cursor.executemany(statement, rows)
 
 
-def _decided(
-    strategy: Strategy,
-    pending: list[Outcome],
-    calls: list[_Asked],
-    readings: Mapping[int, outputs.Reading],
-) -> Iterable[Outcome]:
-    by_outcome: dict[int, dict[CallSpec, outputs.Reading | None]] = defaultdict(dict)
-    for call in calls:
-        said = readings.get(call.request_id)
-        by_outcome[call.outcome_id][CallSpec(call.role, call.order)] = said
-    for outcome in pending:
-        said_of = by_outcome[outcome.pk]
-        if said_of and all(said_of.values()):
-            known = {spec: said for spec, said in said_of.items() if said}
-            decision = decisions.decide(strategy.frame, strategy, known)
-            outcome.result, outcome.detail = decision.result, decision.detail
-            outcome.cause, outcome.values = decision.cause, decision.values
-            yield outcome
-
-
-def _readings(run: Run, strategy: Strategy, calls: list[_Asked]) -> dict[int, outputs.Reading]:
+def _readings(run: Run, strategy: Strategy, asked: Sequence[Asked]) -> dict[int, outputs.Reading]:
     """What each terminal request of the calls says, by request; a failed one says its cause."""
     said = {
         call.request_id: outputs.Reading(None, path="", cause=call.cause)
-        for call in calls
+        for call in asked
         if call.state == "failed"
     }
-    answered = {call.request_id: call for call in calls if call.state == "answered"}
+    answered = {call.request_id: call for call in asked if call.state == "answered"}
     replies = [call.reply_id for call in answered.values()]
     stored = Reading.objects.filter(reply__in=replies, parser=run.parser)
     known = {row.reply_id: _from_row(row) for row in stored}
@@ -116,10 +152,10 @@ def _readings(run: Run, strategy: Strategy, calls: list[_Asked]) -> dict[int, ou
     return said | {pk: known[call.reply_id] for pk, call in answered.items() if call.reply_id}
 
 
-def _read(run: Run, strategy: Strategy, calls: Iterable[_Asked]) -> dict[int, outputs.Reading]:
+def _read(run: Run, strategy: Strategy, asked: Iterable[Asked]) -> dict[int, outputs.Reading]:
     made = {
-        call.reply_id: outputs.read(strategy, call.text or "", call.finish or "")
-        for call in calls
+        call.reply_id: outputs.read(strategy, call.text or "", call.finish or "", spec=call.spec)
+        for call in asked
         if call.reply_id
     }
     rows = (Reading(reply_id=pk, parser=run.parser, **_columns(said)) for pk, said in made.items())

@@ -1,55 +1,62 @@
-"""What a reply says: a score on the strategy's scale, or one of the verdicts it offers.
+"""What a reply says: a number, a verdict, one number a metric, true or false, or a text.
 
 The finish reason is read before the text: half a reply, a refusal or a filtered reply is never
 searched for an answer. A score off the scale or off its steps is kept out, never moved onto it.
 A last verdict that was not offered makes the reply unparsable, even if an offered one stands
 before it. A verdict speaks of the shown order: A is what stood first.
+
+score      a number on the strategy's scale
+verdict    one of those the strategy offers
+detection  "error" or "no_error"; in words read by `phrases.last_statement`, or as study 001 did
+scores     {metric: number}; a metric that was not read has its cause in the number's place
+flag       true or false
+text       what stands in the last `<RESULT>...</RESULT>`, for a later step of a chain; the whole
+           reply where the prompt asks for no such tags
 """
 
-import math
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from judging import parsing
-from judging.parsing import Patterns
-from judging.strategies import Scale, Strategy
+from judging import grades, objects, parsing, phrases, scores
+from judging.declared import Metric, Scale, Step, Strategy
+from judging.frames import CallSpec
+from judging.grades import Value
+from judging.objects import Fields
+from judging.parsing import Patterns, bare, last, marks
 
 PARSER = parsing.PARSER
-
+# Named parsers of an output; the first is what a strategy gets that names none.
+PHRASES = "phrases-001"
+PARSERS = {"detection": ("strict", PHRASES)}
 # finish reason -> cause; any other ("stop", "other", none given) leaves a text to read
 CUT_SHORT = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
+LONGEST_NAME = 80
 
-_NUMBER = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
-_OUT_OF = r"\s{0,3}(?:/|out of)\s{0,3}"
-_NO_MORE = r"(?![\w%/]|[.,][0-9])"
-# no percentage, date, decimal comma, range, or choice between two numbers
-_ALONE = r"(?![\w%/]|[.,][0-9]|\s{0,3}(?:-|–|to\b|or\b)\s{0,3}[0-9])"
-_SCORE = re.compile(
-    rf"\s{{0,9}}({_NUMBER})(?:{_OUT_OF}([0-9]{{1,6}}){_NO_MORE}|{_ALONE})", re.IGNORECASE
-)
-
-# a letter has to be a capital and to be followed by an end, or "A tie" would be a verdict
-_SAID = r"(?-i:(?:[Rr]esponse[ ])?[AB])\b|both[ _-](?:good|unacceptable)\b"
-_ENDS = (
-    r"[\"'*_`)\]]{0,4}[ \t]{0,3}"
-    r"(?!(?:,|/|\||and\b|or\b)[ \t]{0,3}(?:or[ ])?[\"'*_`\[]{0,4}(?:[AB]\b|both\b|response\b))"
-    r"(?:\Z|[.;:!,(}\r\n]|-[ ]|[–—]|(?:because|since|as|is|wins)\b)"
-)
-_VERDICT = re.compile(rf"\s{{0,9}}({_SAID}){_ENDS}", re.IGNORECASE)
-_MARKUP = " \t\r\n\"'*_`.()[]"
-
-_SCORE_PATTERNS = Patterns(
-    marked=parsing.marks("score", r"[-+−]?[0-9][^\n]{0,60}"),
-    loose=None,
-    bare=re.compile(rf"[*_`\"']{{0,4}}({_NUMBER})[*_`\"'.]{{0,4}}"),
-)
+_SCORE_MARK = last(marks("score", r"[-+−]?[0-9][^\n]{0,60}"))
+_SCORE_BARE = bare(re.compile(rf"[*_`\"']{{0,4}}({grades.NUMBER})[*_`\"'.]{{0,4}}"))
 _VERDICT_PATTERNS = Patterns(
-    marked=parsing.marks("verdict", rf"(?:{_SAID}){_ENDS}[^\n]{{0,40}}|[^\n]{{1,30}}(?:\n|\Z)"),
-    loose=None,
-    bare=re.compile(rf"[*_`\"'(]{{0,4}}({_SAID})[*_`\"').!]{{0,4}}", re.IGNORECASE),
+    marked=last(
+        marks("verdict", rf"(?:{grades.SAID}){grades.ENDS}[^\n]{{0,40}}|[^\n]{{1,30}}(?:\n|\Z)")
+    ),
+    loose=(bare(re.compile(rf"[*_`\"'(]{{0,4}}({grades.SAID})[*_`\"').!]{{0,4}}", re.IGNORECASE)),),
+)
+_TRUE = r"(?:true|false|yes|no)\b"
+_FLAG_PATTERNS = Patterns(
+    marked=last(marks("flag|answer|result|verdict", rf"{_TRUE}[^\n]{{0,40}}")),
+    loose=(
+        last(re.compile(rf"^[*_`\"' \t]{{0,9}}({_TRUE})(?=[*_`\"'.! \t]{{0,9}}$)", re.I | re.M)),
+    ),
+)
+_DETECTION_PATTERNS = Patterns(
+    marked=last(marks("detection", r"(?:no[ _-]?)?error\b[^\n]{0,40}")),
+    loose=(
+        phrases.concluded,
+        bare(re.compile(r"[*_`\"']{0,4}((?:no[ _-]?)?error)[*_`\"'.]{0,4}", re.IGNORECASE)),
+    ),
 )
 
 
@@ -57,61 +64,64 @@ _VERDICT_PATTERNS = Patterns(
 class Reading:
     """What a parser made of one reply.
 
-    `value` is a score, a verdict as the strategy spells it, or None, and then `cause` says why:
-    truncated, refused, filtered, unparsable, off_scale, or the cause of a request that failed.
-    `path` is the way by which the answer was found (see parsing), "" if none was.
+    `value` is what the output says (see above), or None, and then `cause` says why: truncated,
+    refused, filtered, unparsable, off_scale, or the cause of a request that failed. Of scores it
+    is None only if no metric was read. `path` is the way by which the answer was found (see
+    parsing), "" if none was.
     """
 
-    value: float | str | None
+    value: float | str | bool | dict[str, float | str] | None
     path: str = ""
     cause: str = ""
     explanation: str = ""
 
 
-class _Value(NamedTuple):
-    value: float | str | None
-    cause: str
-
-
-_UNPARSABLE = _Value(None, "unparsable")
-_OFF_SCALE = _Value(None, "off_scale")
-
-
 class Output(NamedTuple):
-    """A kind of answer: its key in JSON, its marks in prose, and how to read what they hold."""
+    """A kind of answer: its keys in JSON, its marks in prose, and how to read what they hold."""
 
-    key: str
+    keys: Callable[[Strategy], frozenset[str]]
     patterns: Callable[[Strategy], Patterns]
-    value: Callable[[Any, Strategy], _Value]
+    value: Callable[[Fields | str, Strategy], tuple[Any, str]]
 
 
-def read(strategy: Strategy, text: str, finish: str = "stop") -> Reading:
+def read(
+    strategy: Strategy, text: str, finish: str = "stop", *, spec: CallSpec | None = None
+) -> Reading:
     """The reading of one reply to `strategy`; never raises, whatever the text.
 
-    `finish` is the finish reason in the words of judging.providers.
+    `finish` is the finish reason in the words of judging.providers. `spec` is the call that was
+    answered; only its step matters, and without it the last one is meant.
     """
     if finish in CUT_SHORT:
         return Reading(None, cause=CUT_SHORT[finish])
-    output = OUTPUTS[strategy.output]
-    answer = parsing.find(text, output.key, output.patterns(strategy))
+    step = strategy.step(spec.step if spec else strategy.last_step)
+    if step.output == "text":
+        return _text(text, in_tags=_in_tags(step))
+    if step.output == "detection" and strategy.parser == PHRASES:
+        return _published(text, strategy)
+    output = OUTPUTS[step.output]
+    answer = parsing.find(text, output.keys(strategy), output.patterns(strategy))
     if answer is None:
         return Reading(None, cause="unparsable")
     value, cause = output.value(answer.raw, strategy)
-    explanation = storable(answer.explanation) if strategy.explanation else ""
-    return Reading(value, answer.path, cause, explanation)
+    return Reading(value, answer.path, cause, _explained(answer.explanation, strategy))
 
 
 def parser(strategy: Strategy) -> str:
     """The parser's version with all of the strategy that a reading depends on.
 
-    Two strategies with equal names here read every reply alike.
+    Two strategies with equal names here read every reply alike. At most 80 characters: what is
+    longer ends in a digest.
     """
-    scale = strategy.scale
-    offered = "+".join(verdict.replace(" ", "-") for verdict in strategy.verdicts)
-    if scale:
-        offered = f"{scale.low:g}..{scale.high:g}" + (f"/{scale.step:g}" if scale.step else "")
+    steps = strategy.steps or (strategy.step(0),)
+    outputs = [f"{step.output}-in-tags" if _in_tags(step) else step.output for step in steps]
+    named = strategy.parser or PARSERS.get(strategy.output, ("",))[0]
     explained = "explained" if strategy.explanation else ""
-    return " ".join(filter(None, [PARSER, strategy.output, offered, explained]))
+    name = " ".join(filter(None, [PARSER, *outputs, named, _offered(strategy), explained]))
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{name[: LONGEST_NAME - len(digest) - 1]}~{digest}"
 
 
 def storable(text: str) -> str:
@@ -120,53 +130,81 @@ def storable(text: str) -> str:
     return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _score(raw: Any, strategy: Strategy) -> _Value:
-    """A number, or a text that holds one; true and false are none."""
-    if isinstance(raw, str):
-        return _score_in(raw, strategy.scale)
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        return _UNPARSABLE
-    return _on_scale(float(raw), strategy.scale)
+def _offered(strategy: Strategy) -> str:
+    if strategy.metrics:
+        return ",".join(f"{metric.slug}:{_values(metric)}" for metric in strategy.metrics)
+    if strategy.scale:
+        return _range(strategy.scale)
+    return "+".join(verdict.replace(" ", "-") for verdict in strategy.verdicts)
 
 
-def _score_in(phrase: str, scale: Scale | None) -> _Value:
-    found = _SCORE.match(phrase)
+def _values(metric: Metric) -> str:
+    """The title too: a metric is known by it."""
+    points = "/".join(f"{value:g}" for value in sorted(metric.points))
+    return f"{points or _range(metric.scale)}={objects.name(metric.title)}"
+
+
+def _range(scale: Scale) -> str:
+    return f"{scale.low:g}..{scale.high:g}" + (f"/{scale.step:g}" if scale.step else "")
+
+
+def _in_tags(step: Step) -> bool:
+    return step.output == "text" and "<result>" in step.prompt.lower()
+
+
+def _text(text: str, *, in_tags: bool) -> Reading:
+    """Tags that were asked for and are not there, or have no end, leave the reply unparsable."""
+    mark = parsing.tagged(text, 0) if in_tags else None
+    found = mark.phrase if mark else "" if in_tags else text.strip()
     if not found:
-        return _UNPARSABLE
-    if found[2] and (scale is None or float(found[2]) != scale.high):
-        return _OFF_SCALE
-    return _on_scale(float(found[1].replace("−", "-")), scale)
+        return Reading(None, cause="unparsable")
+    return Reading(storable(found), "pattern" if in_tags else "strict")
 
 
-def _on_scale(number: float, scale: Scale | None) -> _Value:
-    admitted = scale.admits(number) if scale else math.isfinite(number)
-    return _Value(number, "") if admitted else _OFF_SCALE
+def _published(text: str, strategy: Strategy) -> Reading:
+    """As study 001 read it; the phrase may stand anywhere, so the whole reply explains it."""
+    value = phrases.published(text)
+    if value is None:
+        return Reading(None, cause="unparsable")
+    return Reading(value, "pattern", explanation=_explained(text.strip(), strategy))
 
 
-def _verdict(raw: Any, strategy: Strategy) -> _Value:
-    if not isinstance(raw, str):
-        return _UNPARSABLE
-    said = _VERDICT.match(raw)
-    name = re.sub(r"[\s_-]+", " ", said[1] if said else raw[:60]).strip(_MARKUP).casefold()
-    offered = {verdict.casefold(): verdict for verdict in strategy.verdicts}
-    verdict = offered.get(name.removeprefix("response "))
-    return _Value(verdict, "") if verdict else _UNPARSABLE
+def _explained(explanation: str, strategy: Strategy) -> str:
+    return storable(explanation) if strategy.explanation else ""
 
 
 def _score_patterns(strategy: Strategy) -> Patterns:
     """`7/10` is a score only where 10 ends the scale: 3/4 of something is not."""
     if strategy.scale is None:
-        return _SCORE_PATTERNS
-    return _SCORE_PATTERNS._replace(loose=_out_of(f"{strategy.scale.high:g}"))
+        return Patterns(_SCORE_MARK, (_SCORE_BARE,))
+    return Patterns(_SCORE_MARK, (last(_out_of(f"{strategy.scale.high:g}")), _SCORE_BARE))
 
 
 @cache
 def _out_of(high: str) -> re.Pattern[str]:
-    score = rf"({_NUMBER}{_OUT_OF}{re.escape(high)}){_NO_MORE}"
+    score = rf"({grades.NUMBER}{grades.OUT_OF}{re.escape(high)}){grades.NO_MORE}"
     return re.compile(rf"(?<![\w./+-]){score}", re.IGNORECASE)
 
 
+def _one(
+    key: str, patterns: Callable[[Strategy], Patterns], value: Callable[[Any, Strategy], Value]
+) -> Output:
+    """An output whose answer stands under one key."""
+
+    def read_one(raw: Fields | str, strategy: Strategy) -> Value:
+        return value(raw[key] if isinstance(raw, dict) else raw, strategy)
+
+    return Output(lambda _: frozenset({key}), patterns, read_one)
+
+
 OUTPUTS: dict[str, Output] = {
-    "score": Output("score", _score_patterns, _score),
-    "verdict": Output("verdict", lambda _: _VERDICT_PATTERNS, _verdict),
+    "score": _one("score", _score_patterns, lambda raw, how: grades.score(raw, how.scale)),
+    "verdict": _one(
+        "verdict", lambda _: _VERDICT_PATTERNS, lambda raw, how: grades.verdict(raw, how.verdicts)
+    ),
+    "detection": _one(
+        "detection", lambda _: _DETECTION_PATTERNS, lambda raw, _: grades.detection(raw)
+    ),
+    "scores": Output(scores.keys, scores.patterns, scores.read),
+    "flag": _one("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: grades.flag(raw)),
 }

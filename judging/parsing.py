@@ -5,71 +5,103 @@ A reply is looked through in this order, and the first way that finds an answer 
 strict    the whole reply is one JSON object that has the key
 fenced    a JSON object that has the key, alone at the start of a code block
 embedded  such an object anywhere else
-pattern   a mark: `[[7]]`, `[RESULT] 7`, `Score: 7` (`Verdict: A`), else a looser form of the
-          output, such as `7/10`, else the reply being nothing but the answer
+repaired  such an object that JSON would not admit before it is mended (see objects)
+pattern   a mark: `[[7]]`, `[RESULT] 7`, `<RESULT>7</RESULT>`, `Score: 7` (`Verdict: A`), else a
+          looser form of the output, such as `7/10`, else the reply being nothing but the answer
 
 Where an answer stands more than once in one way, the last counts, and a mark behind the last
-object counts instead of that object. Keys match in any case. A key that stands twice in one
-object has no value, and the object still decides: taking either value would be a guess. Nothing
-is repaired, but line breaks inside strings are let pass outside of strict.
+object counts instead of that object. Keys match in any case, with spaces, hyphens or underscores
+between words. A key that stands twice in one object has no value, and the object still decides:
+taking either value would be a guess.
 
 Every search does a bounded amount of work for each character, however hostile the reply.
 """
 
-import json
-import math
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-PARSER = "parse-1"
+from judging import objects
+from judging.objects import Fields, Found, TooTangledError
+
+PARSER = "parse-2"
 
 EXPLANATION = "explanation"
 
-Found = TypeVar("Found")
+Any_ = TypeVar("Any_")
 
-_OBJECT = re.compile(r"\{\s{0,100}\"")
 _FENCE = re.compile(r"```[\w-]{0,20}\s{0,20}\Z")
-
-
-class TooTangledError(ValueError):
-    """A text with so many broken or nested objects that looking through it has no end."""
+_TAG = re.compile(r"<(/?)RESULT>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer as it was found: `raw` a JSON value, or a phrase for the path "pattern".
+    """An answer as it was found: `raw` is the object that holds it, or a phrase ("pattern")."""
 
-    `raw` is None where the answer's key is there without a usable value.
-    """
-
-    raw: Any
+    raw: Fields | str
     path: str
     explanation: str
 
 
-class Patterns(NamedTuple):
-    """How an output's answer may be marked: each pattern has one group, the phrase.
+class Mark(NamedTuple):
+    """A phrase that a text marks as its answer; the mark is from `start` to `end`."""
 
-    `marked` also stands behind an object, `loose` is asked when nothing else is found, `bare`
-    must match a whole reply.
-    """
-
-    marked: re.Pattern[str]
-    loose: re.Pattern[str] | None
-    bare: re.Pattern[str]
-
-
-class _Object(NamedTuple):
+    phrase: str
     start: int
     end: int
-    fields: dict[str, Any]
+
+
+# the last mark of a text from a place on, if it has one
+Finder = Callable[[str, int], Mark | None]
+
+
+class Patterns(NamedTuple):
+    """How an output's answer may be marked.
+
+    `marked` also stands behind an object, `loose` is asked in turn when nothing else is found.
+    """
+
+    marked: Finder
+    loose: tuple[Finder, ...] = ()
+
+
+def last(pattern: re.Pattern[str]) -> Finder:
+    """Finds the last match; the phrase is the group that matched."""
+
+    def find(text: str, start: int) -> Mark | None:
+        found = _final(pattern.finditer(text, start))
+        return _mark(found) if found else None
+
+    return find
+
+
+def bare(pattern: re.Pattern[str]) -> Finder:
+    """Finds a text that is nothing but what the pattern matches."""
+
+    def find(text: str, start: int) -> Mark | None:
+        found = pattern.fullmatch(text[start:].strip())
+        return Mark(found[found.lastindex or 0], start, len(text)) if found else None
+
+    return find
+
+
+def tagged(text: str, start: int) -> Mark | None:
+    """Finds what the last `<RESULT>` with an end has in it."""
+    phrase, opened = None, None
+    for tag in _TAG.finditer(text, start):
+        if not tag[1]:
+            opened = tag
+        elif opened:
+            phrase = Mark(text[opened.end() : tag.start()].strip(), opened.start(), tag.end())
+            opened = None
+    return phrase
 
 
 def marks(label: str, phrase: str) -> re.Pattern[str]:
-    """The pattern of `[[...]]`, `[RESULT] ...` and `<label>: ...`; letter case does not matter.
+    """The pattern of `[[...]]`, `[RESULT] ...`, `<RESULT>...</RESULT>` and `<label>: ...`; letter
+    case does not matter.
 
     `phrase` is what must follow a label, so that prose behind "Reason for the score:" is no
     mark. A phrase is looked at, not taken up, so that marks may stand side by side.
@@ -79,102 +111,73 @@ def marks(label: str, phrase: str) -> re.Pattern[str]:
     return re.compile(
         r"\[\[([^\[\]\n]{1,60})\]\]"
         r"|\[RESULT\]\s{0,4}(?=([^\n]{1,60}))"
-        rf"|\b{label}{remark}{closing}[ \t]{{0,4}}[:=]{opening}\s{{0,4}}{opening}(?=({phrase}))",
+        r"|<RESULT>\s{0,9}([^<>]{1,60})</RESULT>"
+        rf"|\b(?:{label}){remark}{closing}[ \t]{{0,4}}[:=]{opening}\s{{0,4}}{opening}"
+        rf"(?=({phrase}))",
         re.IGNORECASE,
     )
 
 
-def find(text: str, key: str, patterns: Patterns) -> Answer | None:
-    """The answer under `key` in a reply, by the ways named above; None if none finds one."""
-    whole = _whole(text)
-    if key in whole:
-        return Answer(whole[key], "strict", _explanation(whole))
+def find(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+    """The answer under one of `keys` in a reply, by the ways named above; None without any."""
+    fields = objects.whole(text)
+    if keys & fields.keys():
+        return Answer(fields, "strict", _explanation(fields))
     try:
-        last = _final(found for found in _objects(text) if key in found.fields)
+        return (
+            _among(text, keys, patterns) or _mended(text, keys, patterns) or _loose(text, patterns)
+        )
     except TooTangledError:
         return None
-    mark = _final(patterns.marked.finditer(text, last.end if last else 0))
+
+
+def _among(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+    """The last object, or the last mark behind it."""
+    found = _final(one for one in objects.within(text) if keys & one.fields.keys())
+    if not found:
+        return None
+    mark = patterns.marked(text, found.end)
     if mark:
         return _marked(text, mark)
-    if last:
-        return Answer(last.fields[key], _path(text, last), _explanation(last.fields))
-    mark = _final(patterns.loose.finditer(text)) if patterns.loose else None
-    mark = mark or patterns.bare.fullmatch(text.strip())
+    return Answer(found.fields, _path(text, found), _explanation(found.fields))
+
+
+def _mended(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+    whole = objects.mended(text)
+    answer = _among(whole, keys, patterns) if whole != text else None
+    if answer and isinstance(answer.raw, str):
+        return answer
+    return answer and Answer(answer.raw, "repaired", answer.explanation)
+
+
+def _loose(text: str, patterns: Patterns) -> Answer | None:
+    found = (find(text, 0) for find in (patterns.marked, *patterns.loose))
+    mark = next(filter(None, found), None)
     return _marked(text, mark) if mark else None
 
 
-def _path(text: str, found: _Object) -> str:
+def _path(text: str, found: Found) -> str:
+    if not objects.clean(text, found):
+        return "repaired"
     return "fenced" if _FENCE.search(text, max(0, found.start - 50), found.start) else "embedded"
 
 
-def _whole(text: str) -> dict[str, Any]:
-    try:
-        found = _STRICT.decode(text.strip())
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _objects(text: str) -> Iterator[_Object]:
-    """The outermost JSON objects, from first to last.
-
-    Every `{` that fails costs what was read, plus a fixed share of the text because the decoder
-    counts lines for its error. Raises TooTangledError past eight readings of the text, and where
-    objects stand in each other deeper than the decoder goes: what is not read to the end may
-    hold a later answer, so an earlier one must not count.
-    """
-    budget = 8.0 * len(text) + 10_000
-    opening = _OBJECT.search(text)
-    while opening:
-        start = end = opening.start()
-        try:
-            fields, end = _LENIENT.raw_decode(text, start)
-            yield _Object(start, end, fields)
-        except json.JSONDecodeError as error:
-            budget -= error.pos - start + len(text) / 256
-            end += 1
-        except RecursionError as error:
-            raise TooTangledError from error
-        if budget < 0:
-            raise TooTangledError
-        opening = _OBJECT.search(text, end)
-
-
-def _final(found: Iterable[Found]) -> Found | None:
+def _final(found: Iterable[Any_]) -> Any_ | None:
     return next(iter(deque(found, maxlen=1)), None)
 
 
-def _marked(text: str, mark: re.Match[str]) -> Answer:
+def _mark(found: re.Match[str]) -> Mark:
+    """A phrase may stand behind its mark, where it was only looked at."""
+    phrase = found.lastindex or 0
+    return Mark(found[phrase], found.start(), max(found.end(), found.end(phrase)))
+
+
+def _marked(text: str, mark: Mark) -> Answer:
     """What stands before a mark explains it; where nothing does, what stands behind it."""
-    phrase = mark.lastindex or 0
-    behind = max(mark.end(), mark.end(phrase))
-    explanation = text[: mark.start()].strip() or text[behind:].strip()
-    return Answer(mark[phrase], "pattern", explanation)
+    explanation = text[: mark.start].strip() or text[mark.end :].strip()
+    return Answer(mark.phrase, "pattern", explanation)
 
 
-def _explanation(fields: dict[str, Any]) -> str:
+def _explanation(fields: Fields) -> str:
     explanation = fields.get(EXPLANATION)
     return explanation if isinstance(explanation, str) else ""
-
-
-def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for key, value in pairs:
-        name = key.strip().lower()
-        fields[name] = None if name in fields else value
-    return fields
-
-
-def _integer(digits: str) -> float:
-    """Beyond 18 digits no scale goes, and int() is slow or refuses."""
-    return int(digits) if len(digits) <= 18 else math.inf
-
-
-def _no_value(_: str) -> None:
-    """NaN and Infinity are not JSON; as the answer they are none."""
-
-
-_STRICT = json.JSONDecoder(object_pairs_hook=_fields, parse_int=_integer, parse_constant=_no_value)
-_LENIENT = json.JSONDecoder(
-    object_pairs_hook=_fields, parse_int=_integer, parse_constant=_no_value, strict=False
-)

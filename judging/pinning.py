@@ -1,76 +1,96 @@
 """What a run rests on, pinned at once under one digest (design 3.10)."""
 
-from collections.abc import Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Max
 
-from annotation.models import Membership, Project
-from annotation.querysets import SI_ITEM
-from judging import frames, outputs, planning
+from annotation import tasktypes
+from annotation.models import Project
+from judging import criteria, frames, outputs, pins, planning
+from judging.drawing import COPIED, Drawn
+from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.strategies import Strategy, StrategyError
+
+# What is noted among the pins while work goes on, and is no part of what a run rests on.
+PASSING = ("rereading",)
 
 
-def pin(
-    project: Project,
-    *,
-    strategy: StrategyVersion,
-    endpoint: Endpoint,
-    member: Membership | None,
-    cap: Decimal | None,
-    seed: int,
-    rows: Sequence[dict[str, Any]],
-) -> Run:
-    """A new run with a pending outcome for each of these rows of `selecting.chosen`."""
-    last = Run.objects.in_project(project).aggregate(last=Max("number"))["last"] or 0
-    parser = outputs.parser(strategy.strategy())
-    digest = planning.run_digest(
-        strategy=strategy.digest,
-        renderer=frames.RENDERER,
-        parser=parser,
-        endpoint=endpoint.pinned(),
-        items=[(row["key"], row["texts"]) for row in rows],
-        seed=seed,
-    )
-    run = Run.objects.create(
+def draft(project: Project, version: StrategyVersion, endpoint: Endpoint, **values: Any) -> Run:
+    """A run that is not stored, with all that its prompts are rendered from but its items.
+
+    Where the strategy takes its metrics from the task type, it pins them. Raises `Refused` where
+    they do not fit.
+    """
+    asked = version.strategy()
+    pinned = endpoint.pinned() | _of_task(project, asked)
+    pinned["parameters"] = {**pinned["parameters"], **asked.parameters}
+    try:
+        strategy = pins.strategy(asked, pinned)
+    except StrategyError as error:
+        raise Refused(str(error)) from error
+    return Run(
         project=project,
-        number=last + 1,
-        strategy=strategy,
+        strategy=version,
         endpoint=endpoint,
-        pinned=endpoint.pinned(),
-        parser=parser,
+        pinned=pinned,
+        parser=outputs.parser(strategy),
         renderer=frames.RENDERER,
-        digest=digest,
-        seed=seed,
-        cap=cap,
-        member=member,
-        state=Run.State.PLANNING,
+        **{"samples": strategy.samples, **values},
     )
-    Outcome.objects.bulk_create((_pending(run, row) for row in rows), batch_size=500)
+
+
+def _of_task(project: Project, strategy: Strategy) -> dict[str, Any]:
+    if strategy.metrics_from != "task":
+        return {}
+    task = tasktypes.of_version(project.task_type)
+    return {"metrics": pins.of_metrics(criteria.of_task(task)), "decides": task.deciding.name}
+
+
+def show(run: Run, examples: Sequence[dict[str, Any]]) -> None:
+    """Pin the items that a draft shows as examples, with the answers that they have now."""
+    run.few_shot = [[row["key"], row["texts"]] for row in examples]
+    if examples:
+        run.pinned["answers"] = [row["answer"] for row in examples]
+
+
+def pin(run: Run, drawn: Drawn, *, sources: Iterable[Run] = ()) -> Run:
+    """Store a draft with the next number and a pending outcome for each of its places."""
+    last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
+    show(run, drawn.examples)
+    rests_on = list(sources)
+    items = {(place["key"], place["texts"]) for place in drawn.places}
+    run.number = last + 1
+    run.digest = _digest(run, items, [source.digest for source in rests_on])
+    run.save()
+    run.sources.set(rests_on)
+    rows = (pending(run, place) for place in drawn.places)
+    Outcome.objects.bulk_create(rows, batch_size=500)
     return run
 
 
-def _pending(run: Run, row: dict[str, Any]) -> Outcome:
-    return Outcome(
-        run=run,
-        item_id=row["item_id"],
-        revision_id=row["revision_id"],
-        source_ability=row["source_ability"],
-        cluster=row["cluster"],
-        invariant=row["truth"] == SI_ITEM,
-        **_place_in_tables(row),
+def digest(run: Run) -> str:
+    """The digest of all that a stored run pins, as it is now."""
+    items = run.outcomes.values_list("item__key", "revision__digest").distinct()
+    return _digest(run, set(items), run.sources.values_list("digest", flat=True))
+
+
+def pending(run: Run, place: Mapping[str, Any]) -> Outcome:
+    """The outcome of a place, not stored and not decided."""
+    return Outcome(run=run, **{name: place[name] for name in COPIED})
+
+
+def _digest(run: Run, items: set[tuple[str, str]], sources: Iterable[str]) -> str:
+    return planning.run_digest(
+        strategy=run.strategy.digest,
+        renderer=run.renderer,
+        parser=run.parser,
+        endpoint={name: value for name, value in run.pinned.items() if name not in PASSING},
+        items=items,
+        few_shot=[(key, texts) for key, texts in run.few_shot],
+        samples=run.samples,
+        seed=run.seed,
+        sources=sources,
+        occasion=run.occasion,
     )
-
-
-def _place_in_tables(row: dict[str, Any]) -> dict[str, str]:
-    """Where an item counts: its class comes from its resolution, not from what was intended.
-
-    Items that repeat another one have a row of their own and no ability, so that no total counts
-    a text twice.
-    """
-    if row["duplicate_of"]:
-        return {"ability": "", "category": row["category"]}
-    if row["truth"] == SI_ITEM:
-        return {"ability": SI_ITEM, "category": SI_ITEM}
-    return {"ability": row["ability"], "category": row["category"]}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judging.strategies import digest
+from stats.lots import lot
 
 
 def request_digest(
@@ -45,25 +46,32 @@ def run_digest(
     few_shot: Sequence[tuple[str, str]] = (),
     samples: int = 1,
     seed: int = 0,
+    sources: Iterable[str] = (),
+    occasion: str = "",
 ) -> str:
     """SHA-256, in hex, of all that a run pins (design section 3, rule 10).
 
     `strategy` is the digest of its definition; `endpoint` its provider, address, model and
     parameters; `items` are pairs of item key and revision digest, in any order; `few_shot` the
-    same, in the order shown; `seed` what the calls are shuffled with.
+    same, in the order shown; `seed` what the calls are shuffled with; `sources` the digests of
+    the runs it rests on, in any order; `occasion` why it asks anew.
     """
-    return digest(
-        {
-            "strategy": strategy,
-            "renderer": renderer,
-            "parser": parser,
-            "endpoint": endpoint,
-            "items": _digest_of_all(sorted(items)),
-            "few_shot": few_shot,
-            "samples": samples,
-            "seed": seed,
-        }
-    )
+    pinned: dict[str, Any] = {
+        "strategy": strategy,
+        "renderer": renderer,
+        "parser": parser,
+        "endpoint": endpoint,
+        "items": _digest_of_all(sorted(items)),
+        "few_shot": few_shot,
+        "samples": samples,
+        "seed": seed,
+    }
+    # Most runs have neither, and keep the digest that they had before there were any.
+    if runs := sorted(sources):
+        pinned["sources"] = runs
+    if occasion:
+        pinned["occasion"] = occasion
+    return digest(pinned)
 
 
 def shuffled(seed: int, keys: Iterable[str]) -> list[str]:
@@ -77,8 +85,7 @@ def shuffled(seed: int, keys: Iterable[str]) -> list[str]:
 
 def place(seed: int, key: str) -> int:
     """A random place of `key` in the order of asking, 0 to 2^63 - 1: it fits a signed bigint."""
-    rank = hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(rank[:8], "big") >> 1
+    return lot(f"{seed}:{key}", bits=63)
 
 
 def _digest_of_all(items: Iterable[tuple[str, str]]) -> str:

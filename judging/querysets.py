@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 
-from annotation.querysets import ERROR_ITEM, SI_ITEM
-
 if TYPE_CHECKING:
     from annotation.models import Item, Project
     from judging.models import Endpoint, Run
@@ -28,15 +26,16 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def due(self, now: datetime) -> EndpointQuerySet:
         """With a run to plan, to ask for or to finish, or with requests of a dead worker.
 
-        None while the pause lasts that its provider asked for.
+        While the pause lasts that its provider asked for, only with a run to plan.
         """
         from judging.models import Request, Run
 
-        runs = Run.objects.due(now).filter(endpoint=OuterRef("pk"))
+        runs = Run.objects.filter(endpoint=OuterRef("pk"))
         # Few are leased and all others of an endpoint may be many, so it begins with these.
         expired = Request.objects.expired(now).values("endpoint")
-        due = self.filter(Exists(runs) | Q(pk__in=expired))
-        return due.exclude(paused_until__gt=now).order_by("pk")
+        free = Q(paused_until=None) | Q(paused_until__lte=now)
+        to_ask = free & (Exists(runs.running().due(now)) | Q(pk__in=expired))
+        return self.filter(to_ask | Exists(runs.filter(state="planning"))).order_by("pk")
 
     def pause(self, until: datetime) -> int:
         """Ask nothing before this time; a pause that is longer already stays."""
@@ -69,6 +68,10 @@ class RunQuerySet(models.QuerySet["Run"]):
 
         return Call.objects.filter(run=OuterRef("pk"))
 
+    def shown(self, *, archived: bool = False) -> RunQuerySet:
+        """Those that lists and figures show: archived ones only if asked for."""
+        return self if archived else self.filter(archived_at=None)
+
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
         return self.filter(number__in=list(numbers))
 
@@ -82,12 +85,17 @@ class RunQuerySet(models.QuerySet["Run"]):
         return (
             self.select_related("strategy", "endpoint", "member")
             .annotate(
-                items=Count("outcomes"),
-                pending=Count("outcomes", filter=Q(outcomes__result="pending")),
-                missing=Count("outcomes", filter=Q(outcomes__result="missing")),
+                items=_items(),
+                pending=_items(outcomes__result="pending"),
+                missing=_items(outcomes__result="missing", outcomes__main=True),
             )
             .order_by("-number")
         )
+
+
+def _items(**such: Any) -> Count:
+    """How many items of a run have such an outcome; along several axes each counts once."""
+    return Count("outcomes__item", distinct=True, filter=Q(**such))
 
 
 # What a request has when nobody asks it.
@@ -135,7 +143,7 @@ class RequestQuerySet(models.QuerySet["Any"]):
 
     def ask_again(self, now: datetime) -> int:
         """Let failed requests wait again, as if they had never been tried."""
-        again = {"attempts": 0, "next_try": now, "cause": "", "message": ""}
+        again = {"attempts": 0, "tried": {}, "next_try": now, "cause": "", "message": ""}
         return self.filter(state="failed").update(state="waiting", **again)
 
     def note_answered(self) -> int:
@@ -157,31 +165,51 @@ class RequestQuerySet(models.QuerySet["Any"]):
         return Call.objects.filter(request=OuterRef("pk"))
 
 
+# Causes that lie in what the evaluator said: asking again would not mend them.
+SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable")
+
+
 class OutcomeQuerySet(models.QuerySet["Any"]):
     def of_requests(self, ids: Iterable[int]) -> OutcomeQuerySet:
         """Outcomes that hang on any of these requests."""
         return self.filter(calls__request__in=list(ids)).distinct()
 
+    def main(self) -> OutcomeQuerySet:
+        """Of several axes those of the items' own abilities."""
+        return self.filter(main=True)
+
     def pending(self) -> OutcomeQuerySet:
         return self.filter(result="pending")
 
-    def missing_with_calls(self) -> OutcomeQuerySet:
-        """Those that may yet be decided; one without calls could never be asked about."""
-        from judging.models import Call
+    def mended(self) -> OutcomeQuerySet:
+        """Missing for a request that failed, though none of their requests is failed now."""
+        failures = ~Q(cause__in=[*SAID, "one_order"]) | (
+            Q(cause="one_order") & ~Q(values__missing__in=SAID)
+        )
+        made, failed = self._calls(), self._calls().filter(request__state="failed")
+        return self.filter(failures, Exists(made), ~Exists(failed), result="missing")
 
-        return self.filter(Exists(Call.objects.filter(outcome=OuterRef("pk"))), result="missing")
+    def lock_unsure(self) -> list[int]:
+        """The ids of those that a retry decides anew, locked in the order in which they are
+        decided: missing ones that have calls, and those of which some call failed. Pending ones
+        are locked with them."""
+        failed = self._calls().filter(request__state="failed")
+        unsure = Q(Exists(self._calls()), result="missing") | Q(Exists(failed))
+        locked = self.filter(unsure | Q(result="pending")).order_by("pk")
+        rows = locked.select_for_update(no_key=True).values_list("pk", "result")
+        return [pk for pk, result in rows if result != "pending"]
 
-    def lock_unparsed(self) -> None:
-        """Lock those pending or missing, in the order in which they are decided."""
-        unparsed = self.filter(result__in=["pending", "missing"]).order_by("pk")
-        list(unparsed.select_for_update(no_key=True).values_list("pk"))
+    def reopen(self) -> int:
+        """Let them be decided anew."""
+        return self.update(result="pending", detail="", cause="", share=None, values={})
 
     def settled(self) -> OutcomeQuerySet:
         return self.exclude(result="pending")
 
     def counted(self) -> OutcomeQuerySet:
         """Settled outcomes that figures count: the item is held for the same thing now, in the
-        same texts, as when it was judged."""
+        same texts, as when it was judged; one with any truth only needs to be held for something.
+        """
         return self.settled().filter(self._held())
 
     def not_counted(self) -> OutcomeQuerySet:
@@ -199,6 +227,10 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
     def for_replies(self) -> OutcomeQuerySet:
         return self.select_related("item", "revision__item__project__task_type")
 
+    def along(self, axis: str) -> OutcomeQuerySet:
+        """Those of this axis; without one the items' own come first."""
+        return self.filter(axis=axis) if axis else self.order_by("-main", "axis")
+
     def of_item(self, item: Item) -> OutcomeQuerySet:
         found = self.filter(item=item).select_related("run__strategy", "run__endpoint", "revision")
         return found.order_by("-run__number")
@@ -214,9 +246,12 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
         now = Resolution.objects.current().filter(
             item=OuterRef("item"), revision=OuterRef("revision")
         )
-        return Q(Exists(now.filter(value=ERROR_ITEM)), invariant=False) | Q(
-            Exists(now.filter(value=SI_ITEM)), invariant=True
-        )
+        return Q(Exists(now.filter(value=OuterRef("truth")))) | Q(Exists(now), truth="")
+
+    def _calls(self) -> models.QuerySet[Any]:
+        from judging.models import Call
+
+        return Call.objects.filter(outcome=OuterRef("pk"))
 
     def missing_by_cause(self) -> models.QuerySet[Any, dict[str, Any]]:
         counted = self.filter(result="missing").values("cause").annotate(n=Count("pk"))

@@ -8,7 +8,6 @@ from django.db import connection
 
 from annotation import taxonomy
 from annotation.models import Resolution
-from annotation.querysets import ERROR_ITEM, SI_ITEM
 from judging.models import Outcome, Run
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson
@@ -25,8 +24,9 @@ class Undetected:
     """One row of the `undetected` table: counts and the undetected rate of a group of items.
 
     rate = undetected / parsed, for score-invariant items too, where it is the share left unmoved;
-    None with a reason where nothing was parsed. `total` = parsed + missing. `invariant` says
-    whether the items are score-invariant, so that a detection is a false alarm.
+    None with a reason where nothing was parsed. `total` = parsed + missing. An item that was
+    asked about repeatedly is `undetected` by the share of its repeats. `invariant` says whether
+    the items are score-invariant, so that a detection is a false alarm.
     """
 
     run: Run
@@ -35,12 +35,12 @@ class Undetected:
     total: int
     missing: int
     parsed: int
-    undetected: int
+    undetected: float
     estimate: Estimate
 
     @property
-    def detected(self) -> int:
-        return self.parsed - self.undetected
+    def detected(self) -> float:
+        return _count(self.parsed - self.undetected)
 
     def as_row(self) -> dict[str, Any]:
         return {
@@ -75,8 +75,9 @@ def undetected(
 ) -> list[Undetected]:
     """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
 
-    An outcome counts only against a current resolution of the revision that it judged. The
-    interval knows that items of one cluster are alike. `by` may be empty: one row a run.
+    An outcome counts only against a current resolution of the revision that it judged, and of
+    several axes that of the item's ability. The interval knows that items of one cluster are
+    alike. `by` may be empty: one row a run.
 
     What must not be summed is never mixed: without ability or category in `by` score-invariant
     items are left out, whose rate reads the other way, and without both the repeats of other
@@ -97,8 +98,8 @@ def undetected(
 def left_out(run: Run) -> LeftOut:
     """How many outcomes of a run no figure counts, by reason."""
     counted = _records(f"SELECT COUNT(*) AS n {_COUNTED}", run)[0]["n"]
-    pending = run.outcomes.pending().count()
-    return LeftOut(pending, run.outcomes.count() - pending - counted)
+    pending = run.outcomes.main().pending().count()
+    return LeftOut(pending, run.outcomes.main().count() - pending - counted)
 
 
 def missing(runs: Iterable[Run]) -> list[dict[str, Any]]:
@@ -111,14 +112,23 @@ def missing(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 # What stands behind every headline number: settled outcomes whose item is held for the same
-# thing now as when it was judged.
+# thing now as when it was judged, on the axis that is the item's own.
 _COUNTED = f"""
     FROM {Outcome._meta.db_table} AS o
-    WHERE o.run_id = %(run)s AND o.result <> 'pending' AND EXISTS (
+    WHERE o.run_id = %(run)s AND o.main AND o.result <> 'pending' AND EXISTS (
         SELECT 1 FROM {Resolution._meta.db_table} AS r
         WHERE r.item_id = o.item_id AND r.current AND r.revision_id = o.revision_id
-        AND r.value = CASE WHEN o.invariant THEN %(invariant)s ELSE %(valid)s END
+        AND (o.truth = '' OR r.value = o.truth)
     )
+"""
+
+# How much of an item was not noticed: of its repeats a share, without repeats all or nothing.
+_UNDETECTED = """
+    CASE o.result
+        WHEN 'detected' THEN 1 - COALESCE(o.share, 1)
+        WHEN 'undetected' THEN 1 - COALESCE(o.share, 0)
+        ELSE 0
+    END
 """
 
 
@@ -127,9 +137,8 @@ def _sums(run: Run, by: Sequence[str]) -> list[dict[str, Any]]:
     names = ", ".join([*by, "invariant"])
     inner = f"""
         SELECT {names}, cluster, COUNT(*) AS total,
-            SUM(CASE WHEN o.result = 'missing' THEN 0 ELSE 1 END) AS n,
-            SUM(CASE WHEN o.result = 'undetected' THEN 1 ELSE 0 END) AS y
-        {_COUNTED} {_unmixed(by)} GROUP BY {names}, cluster
+            SUM(CASE WHEN o.result = 'missing' THEN 0 ELSE 1 END) AS n, SUM({_UNDETECTED}) AS y
+        {_COUNTED} AND o.result <> 'scored' {_unmixed(by)} GROUP BY {names}, cluster
     """
     statement = f"""
         SELECT {names}, SUM(CASE WHEN n > 0 THEN 1 ELSE 0 END) AS m, SUM(n) AS n, SUM(y) AS y,
@@ -147,15 +156,21 @@ def _unmixed(by: Sequence[str]) -> str:
 
 def _records(statement: str, run: Run) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"run": run.pk, "valid": ERROR_ITEM, "invariant": SI_ITEM})
+        cursor.execute(statement, {"run": run.pk})
         columns = [column[0] for column in cursor.description]
         return [dict(zip(columns, record, strict=True)) for record in cursor.fetchall()]
 
 
 def _row(run: Run, by: Sequence[str], record: Mapping[str, Any]) -> Undetected:
-    counts = {name: int(record[name]) for name in ("m", "n", "y", "nn", "ny", "yy", "total")}
-    total = counts.pop("total")
-    sums = ClusterSums(**counts)
+    sums = ClusterSums(
+        m=int(record["m"]),
+        n=int(record["n"]),
+        nn=int(record["nn"]),
+        y=_count(record["y"]),
+        ny=_count(record["ny"]),
+        yy=_count(record["yy"]),
+    )
+    total = int(record["total"])
     return Undetected(
         run=run,
         group={name: record[name] for name in by},
@@ -163,9 +178,15 @@ def _row(run: Run, by: Sequence[str], record: Mapping[str, Any]) -> Undetected:
         total=total,
         missing=total - sums.n,
         parsed=sums.n,
-        undetected=int(sums.y),
+        undetected=sums.y,
         estimate=clustered_wilson(sums),
     )
+
+
+def _count(total: Any) -> float:
+    """A sum of shares as whole as it is: thirds that a database added up leave a rest."""
+    rounded = round(float(total), 9)
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def _run_columns(run: Run) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from judging.models import Outcome, Run
-from judging.runs import Progress
-from judging.watching import Watched
+from judging.watching import Progress, Watched
 
 
 class StartSerializer(serializers.Serializer[Any]):
@@ -58,7 +57,7 @@ class WordsSerializer(serializers.Serializer[Any]):
 
 
 class RunProgressSerializer(serializers.Serializer[Progress]):
-    """Counts of requests, then of items; failures by cause."""
+    """Counts of requests, then of items; failures by cause; calls that are still to be made."""
 
     requests = serializers.IntegerField()
     answered = serializers.IntegerField()
@@ -67,6 +66,7 @@ class RunProgressSerializer(serializers.Serializer[Progress]):
     items = serializers.IntegerField()
     settled = serializers.IntegerField()
     failures = serializers.DictField(child=serializers.IntegerField())
+    to_come = serializers.IntegerField()
 
 
 class PinnedRunSerializer(RunSerializer):

@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.utils import timezone
-
 from annotation import writing
-from judging import outcomes, spending
+from judging import calls, clock, outcomes, spending
 from judging.leasing import Leased
 from judging.models import Endpoint, Outcome, Reply, Request
 from judging.outputs import storable
-from judging.providers import PROVIDERS, Answer
+from judging.providers import Answer
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.prices import cost
 from judging.providers.retries import next_try
@@ -38,7 +36,7 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
     broke. A lease may have run out meanwhile: an answer then counts all the same unless another
     worker's came first, a failure is the business of whoever has the request now.
     """
-    now = timezone.now()
+    now = clock.now()
     ids = [result.leased.request_id for result in results]
     with writing.transact():
         unanswered = Request.objects.filter(pk__in=ids).unanswered()
@@ -49,6 +47,7 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
         _store_replies(endpoint, replies, now)
         _store_failures([one for one in kept if not one.answer], now)
         _note_pause(endpoint, kept, now)
+        _note_remaining(endpoint, kept, now)
 
 
 def decide(results: Sequence[Result]) -> int:
@@ -83,8 +82,8 @@ def _store_replies(endpoint: Endpoint, replies: Sequence[Reply], now: datetime) 
     Reply.objects.bulk_create(replies)
     ids = [reply.request_id for reply in replies]
     Request.objects.filter(pk__in=ids).note_answered()
-    if not PROVIDERS[endpoint.provider].offline:
-        outcomes.note_first_replies(ids, now)
+    if endpoint.is_evaluator():
+        calls.note_first_replies(ids, now)
 
 
 def _reply(endpoint: Endpoint, leased: Leased, answer: Answer) -> Reply:
@@ -122,11 +121,22 @@ def _note_pause(endpoint: Endpoint, kept: Sequence[Result], now: datetime) -> No
         Endpoint.objects.filter(pk=endpoint.pk).pause(now + timedelta(seconds=longest))
 
 
+def _note_remaining(endpoint: Endpoint, kept: Sequence[Result], now: datetime) -> None:
+    """What the last answers' headers say is left, for the endpoint's page."""
+    said = (one.answer.remaining for one in reversed(kept) if one.answer)
+    endpoint.note_remaining(next(filter(None, said), {}), now)
+
+
 def _count_try(leased: Leased, error: EvaluatorError, now: datetime) -> None:
-    wait = next_try(leased.attempts + 1, error, random.Random())
-    tried = {"attempts": leased.attempts + 1, "message": storable(str(error))}
+    failed = leased.tried.get(error.cause, 0) + 1
+    wait = next_try(failed, error, random.Random())
+    said = {
+        "attempts": leased.attempts + 1,
+        "tried": {**leased.tried, error.cause: failed},
+        "message": storable(str(error)),
+    }
     request = Request.objects.filter(pk=leased.request_id)
     if wait is None:
-        request.update(**tried, state="failed", cause=error.cause)
+        request.update(**said, state="failed", cause=error.cause)
     else:
-        request.update(**tried, next_try=now + timedelta(seconds=wait))
+        request.update(**said, next_try=now + timedelta(seconds=wait))

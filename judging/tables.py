@@ -15,17 +15,21 @@ from annotation.leads import agreement
 from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from annotation.tables import Table
-from judging import reports
+from judging import detecting, reports
 from judging.models import Call, Outcome, Run
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A `results` table: its columns beside the fields it is grouped by, and how it is made."""
+    """A `results` table: its columns beside the fields it is grouped by, and how it is made.
+
+    `before` are columns that stand between the run and the fields.
+    """
 
     columns: tuple[str, ...]
     grouped: bool
     rows: Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]
+    before: tuple[str, ...] = ()
 
 
 def _categories(
@@ -42,6 +46,10 @@ def _undetected(
 
 def _missing(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
     return reports.missing(runs)
+
+
+def _detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    return [row.as_row() for row in detecting.detector(project, runs, by)]
 
 
 def _agreement(
@@ -87,6 +95,9 @@ RESULTS: dict[str, Figures] = {
         _undetected,
     ),
     "missing": Figures((*RUN, "cause", "n"), False, _missing),
+    "detector": Figures(
+        ("n", "invalid", *detecting.FIGURES, "reason"), True, _detector, ("total", "missing")
+    ),
     "agreement": Figures(agreement.COLUMNS, False, _agreement),
     "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion),
     "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people)),
@@ -100,7 +111,7 @@ RESULTS: dict[str, Figures] = {
 def columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
     """All columns of a `results` table in their order."""
     figures = RESULTS[table]
-    return (*RUN, *by, *figures.columns) if figures.grouped else figures.columns
+    return (*RUN, *figures.before, *by, *figures.columns) if figures.grouped else figures.columns
 
 
 def calls(project: Project) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,15 @@
 from django.urls import path
 
-from judging.views import replies, results, runs
+from judging.views import endpoints, replies, results, runs
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 
 urlpatterns = [
+    path("endpoints/", endpoints.endpoint_list, name="endpoints"),
+    path("endpoints/new/", endpoints.new_endpoint, name="endpoint-new"),
+    path("endpoints/<str:name>/", endpoints.endpoint, name="endpoint"),
+    path("endpoints/<str:name>/edit/", endpoints.edit_endpoint, name="endpoint-edit"),
+    path("endpoints/<str:name>/test/", endpoints.try_endpoint, name="endpoint-test"),
     path("projects/<slug:slug>/runs/", runs.run_list, name="runs"),
     path("projects/<slug:slug>/runs/new/", runs.new_run, name="run-new"),
     path(RUN, runs.run, name="run"),

@@ -1,15 +1,43 @@
 """Where a run stands, for the page that follows it and for the API."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Count, Q
 from django.utils import timezone
 
-from judging import leasing, runs
-from judging.models import Request, Run
+from judging import frames, leasing, runs
+from judging.models import Outcome, Reading, Request, Run
+from judging.querysets import RequestQuerySet
 
 MOST_WORDS = 10
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts of a run's requests and items.
+
+    `failures` are requests without a usable answer by cause, most frequent first: those that
+    failed, and replies that were cut, refused or unreadable. `to_come` counts calls that are
+    still to be made, by planning or as later steps of chains; some of them may share a request.
+    """
+
+    requests: int
+    answered: int
+    failed: int
+    waiting: int
+    items: int
+    settled: int
+    failures: dict[str, int]
+    to_come: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of the requests that are done, 0 to 1; 1 for a run without requests."""
+        known = self.requests + self.to_come
+        return (self.answered + self.failed) / known if known else 1.0
 
 
 @dataclass(frozen=True)
@@ -23,7 +51,7 @@ class Watched:
     """
 
     run: Run
-    progress: runs.Progress
+    progress: Progress
     missing: dict[str, int]
     failed: list[dict[str, Any]]
     tried: list[dict[str, Any]]
@@ -37,17 +65,59 @@ def watch(run: Run) -> Watched:
     now = timezone.now()
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
     paused_until = run.endpoint.paused_until if paused else None
-    progress = runs.progress(run)
+    done = progress(run)
     wanted = Request.objects.wanted_by(run)
-    failed = wanted.filter(state="failed").words()[:MOST_WORDS] if progress.failed else []
-    tried = wanted.filter(state="waiting").words()[:MOST_WORDS] if progress.waiting else []
+    failed = wanted.filter(state="failed").words()[:MOST_WORDS] if done.failed else []
+    tried = wanted.filter(state="waiting").words()[:MOST_WORDS] if done.waiting else []
     return Watched(
         run=run,
-        progress=progress,
+        progress=done,
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
         tried=list(tried),
         unattended=paused_until is None and leasing.unattended(run, now),
         paused_until=paused_until,
-        steps=runs.open_steps(run, progress.failed),
+        steps=runs.open_steps(run, done.failed),
     )
+
+
+def progress(run: Run) -> Progress:
+    """How far a run has come, in requests and in items."""
+    wanted = Request.objects.filter(pk__in=run.calls.values("request"))
+    counted = wanted.values("state").annotate(n=Count("pk")).order_by()
+    counts = {row["state"]: row["n"] for row in counted}
+    # An item may have several axes; it is settled when none of them is pending.
+    pending = Count("item", distinct=True, filter=Q(result=Outcome.Result.PENDING))
+    items = run.outcomes.aggregate(all=Count("item", distinct=True), pending=pending)
+    return Progress(
+        requests=sum(counts.values()),
+        answered=counts.get("answered", 0),
+        failed=counts.get("failed", 0),
+        waiting=counts.get("waiting", 0) + counts.get("leased", 0),
+        failures=_failures(run, wanted),
+        items=items["all"],
+        settled=items["all"] - items["pending"],
+        to_come=_to_come(run) if items["pending"] else 0,
+    )
+
+
+def _to_come(run: Run) -> int:
+    """Calls that the pending outcomes of a run may still need, beside those that are made."""
+    strategy = run.asked()
+    if run.state != Run.State.PLANNING and not strategy.last_step:
+        return 0
+    a_sample = sum(len(frames.calls(strategy, step=n)) for n in range(strategy.last_step + 1))
+    pending = run.outcomes.pending()
+    made = run.calls.filter(outcome__in=pending).count()
+    return max(0, pending.count() * run.samples * a_sample - made)
+
+
+def _failures(run: Run, wanted: RequestQuerySet) -> dict[str, int]:
+    """Requests that failed, or whose reply says nothing, by cause."""
+    replies = Reading.objects.filter(reply__request__in=wanted, parser=run.parser)
+    useless = [wanted.filter(state="failed"), replies.exclude(cause="")]
+    counts: Counter[str] = Counter()
+    for found in useless:
+        for row in found.values("cause").annotate(n=Count("pk")).order_by():
+            counts[row["cause"]] += row["n"]
+    return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))

@@ -40,6 +40,11 @@ RULES: dict[str, dict[str, str]] = {
     "healthz": {"GET": "anyone"},
     "accounts/login/": {"GET": "anyone", "POST": "anyone"},
     "accounts/logout/": {"POST": "anyone"},
+    "endpoints/": {"GET": "run"},
+    "endpoints/new/": {"GET": "site", "POST": "site"},
+    "endpoints/<str:name>/": {"GET": "run"},
+    "endpoints/<str:name>/edit/": {"GET": "site", "POST": "site"},
+    "endpoints/<str:name>/test/": {"POST": "run"},
     "projects/<slug:slug>/": {"GET": "enter"},
     "projects/<slug:slug>/vet/": {"GET": "label"},
     "projects/<slug:slug>/vet/label/": {"GET": "label", "POST": "label"},
@@ -63,7 +68,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/verify/": {"GET": "label"},
     "projects/<slug:slug>/verify/answer/": {"GET": "label", "POST": "label"},
     "projects/<slug:slug>/verify/undo/": {"GET": "label", "POST": "label"},
-    "projects/<slug:slug>/adjudicate/": {"GET": "adjudicate"},
+    "projects/<slug:slug>/adjudicate/": {"GET": "adjudicate", "POST": "adjudicate"},
     "projects/<slug:slug>/adjudicate/<path:key>/": {"GET": "adjudicate", "POST": "adjudicate"},
     "projects/<slug:slug>/assign/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/": {"GET": "manage", "POST": "manage"},
@@ -90,6 +95,8 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/results/": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
+    "api/v1/endpoints/": {"GET": "run"},
+    "api/v1/endpoints/<str:name>/": {"GET": "run"},
     "api/v1/projects/": {"GET": "signed in"},
     "api/v1/projects/<slug:slug>/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/queue/next/": {"POST": "label"},
@@ -153,7 +160,7 @@ def world(db: None) -> World:
     make_run(people)
     names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
-    return World(people, names | {"url": "nothing", "id": "1"})
+    return World(people, names | {"url": "nothing", "id": "1", "name": selecting.BASELINE})
 
 
 def make_run(people: Cast) -> None:

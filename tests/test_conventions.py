@@ -132,6 +132,17 @@ def test_templates_keep_to_the_strict_policy() -> None:
     assert found(r"<script(?![^>]*(src=|nonce=|application/json))", templates) == []
 
 
+def test_no_data_is_the_same_dash_everywhere() -> None:
+    # An en dash would be another one; a range is said in words, since a minus may follow.
+    shown = [
+        path
+        for path in OURS
+        if path.suffix in {".html", ".js"} or {"charts", "templatetags", "views"} & set(path.parts)
+    ]
+    assert found("\N{EN DASH}", shown) == []
+    assert found(r"default(_if_none)?:\"-\"", [p for p in shown if p.name != "_nav.html"]) == []
+
+
 @pytest.mark.parametrize("script", [".ci/run", "requirements/install", "requirements/venv"])
 def test_a_script_stops_at_the_first_error_and_can_be_started(script: str) -> None:
     path = ROOT / script

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from annotation import drafts as drafts_of
 from annotation import tasktypes, taxonomy
+from annotation.importing import drafts as drafts_of
 from formats.rows import BadRow, Row
 
 FILE = Path(__file__).parents[1] / "examples" / "items.jsonl"

@@ -1,8 +1,13 @@
+from datetime import UTC, datetime
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from judging.querysets import RequestQuerySet
+
+# Of a request that was never tried: before any time that a clock says, be it set back meanwhile.
+AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Request(models.Model):
@@ -25,7 +30,10 @@ class Request(models.Model):
     place = models.BigIntegerField(help_text="Random order, so that a part is a fair sample.")
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
-    next_try = models.DateTimeField(default=timezone.now)
+    tried = models.JSONField(
+        default=dict, help_text="How many attempts failed by each cause; each has its own budget."
+    )
+    next_try = models.DateTimeField(default=AT_ONCE)
     leased_by = models.CharField(max_length=64, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     leased_for = models.ForeignKey("Run", models.PROTECT, null=True, blank=True)

@@ -1,5 +1,7 @@
 import re
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -8,15 +10,38 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
-from judging.providers import PROVIDERS
+from judging.providers import PROVIDERS, body_of
 from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet
 from judging.strategies import Strategy, from_definition
 
-PROVIDER_CHOICES = {"openai_compatible": "OpenAI-compatible", "baseline": "Baseline (offline)"}
+PROVIDER_CHOICES = {
+    "openai_compatible": "OpenAI-compatible",
+    "anthropic": "Anthropic Messages",
+    "gemini": "Gemini generateContent",
+    "baseline": "Baseline (offline)",
+    "recorded": "Recorded (replies made elsewhere)",
+    "derived": "Derived (votes and panels)",
+}
+# What they say is no evaluator's opinion, which nobody could repeat.
+NO_EVALUATORS = frozenset({"baseline", "derived"})
+API_CHOICES = {"chat": "Chat", "completions": "Completions with a template"}
+JSON_CHOICES = {"": "As text", "json_object": "JSON object", "json_schema": "JSON by schema"}
 
+# What shapes a request. Once runs rest on an endpoint it stays, since what they asked stays.
+SHAPES = ("provider", "address", "model", "parameters", "api", "template", "json_mode")
+REMAINING_EVERY = timedelta(seconds=5)
 
 _SECRET = re.compile(r"(?i)key|secret|password|authorization|\btoken\b")
+
+
+@dataclass(frozen=True)
+class _Blank:
+    """A prompt with hardly anything in it, to see whether a body can be made at all."""
+
+    system: str = "System"
+    user: str = "User"
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Endpoint(models.Model):
@@ -35,10 +60,19 @@ class Endpoint(models.Model):
     )
     model = models.CharField(max_length=200)
     parameters = models.JSONField(default=dict, blank=True)
+    api = models.CharField(max_length=20, choices=API_CHOICES, default="chat")
+    template = models.TextField(
+        blank=True,
+        help_text="For completions: the model's own template, with {{system}} and {{prompt}}.",
+    )
+    json_mode = models.CharField(max_length=20, choices=JSON_CHOICES, blank=True)
     in_flight = models.PositiveSmallIntegerField(
         default=16, validators=[MinValueValidator(1)], help_text="Calls at the same time."
     )
     per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Calls a minute.")
+    tokens_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Tokens a minute, in and out."
+    )
     timeout = models.PositiveSmallIntegerField(
         default=120, validators=[MinValueValidator(1)], help_text="Seconds for one call."
     )
@@ -59,6 +93,9 @@ class Endpoint(models.Model):
         help_text="A million tokens out.",
     )
     paused_until = models.DateTimeField(null=True, blank=True)
+    remaining = models.JSONField(
+        default=dict, blank=True, help_text="What the provider's headers said is left, and when."
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = EndpointQuerySet.as_manager()
@@ -83,7 +120,9 @@ class Endpoint(models.Model):
         return self.name
 
     def clean(self) -> None:
-        if self.provider != "baseline" and not self.address:
+        if self.provider not in PROVIDERS:
+            return
+        if not self.is_offline and not self.address:
             raise ValidationError({"address": "Give the base URL of the evaluator."})
         if not isinstance(self.parameters, dict):
             raise ValidationError({"parameters": "Give a JSON object, for example {}."})
@@ -94,51 +133,116 @@ class Endpoint(models.Model):
                     " name the environment variable that holds the key instead."
                 }
             )
-        if self.pk and self.has_moved():
+        if self.is_reshaped():
             raise ValidationError(
-                "Runs rest on this endpoint's provider and address. Make a new endpoint."
+                "Runs rest on this endpoint's provider, address, model and parameters."
+                " Make a new endpoint."
             )
+        if not self.is_offline:
+            self._try_bodies()
 
-    def has_moved(self) -> bool:
-        """Whether provider or address differ from what runs of this endpoint pin."""
-        was = {"pinned__provider": self.provider, "pinned__address": self.address}
-        return self.runs.exclude(**was).exists()
+    def _try_bodies(self) -> None:
+        """Make a request now, since a run would fail half-way through planning.
+
+        First with the least that shapes it, then with more, to say which part is wrong.
+        """
+        tried = self.pinned() | {"parameters": {}, "json_mode": ""}
+        parts = {"model": {}, "json_mode": {"json_mode": self.json_mode}}
+        parts["parameters"] = {"parameters": self.parameters}
+        for part, value in parts.items():
+            tried |= value
+            try:
+                body_of(tried, _Blank(), schema={})
+            except ValueError as error:
+                shaped_by_template = part == "model" and (self.template or self.api != "chat")
+                raise ValidationError(
+                    {"template" if shaped_by_template else part: str(error)}
+                ) from error
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether nobody is called."""
+        return PROVIDERS[self.provider].offline
+
+    def is_reshaped(self) -> bool:
+        """Whether something that shapes requests was changed although runs rest on it."""
+        if not (self.pk and self.runs.exists()):
+            return False
+        stored = Endpoint.objects.get(pk=self.pk)
+        return any(getattr(stored, name) != getattr(self, name) for name in SHAPES)
 
     def is_paused(self, now: datetime) -> bool:
         """Whether its provider asked not to be called yet."""
         return self.paused_until is not None and self.paused_until > now
 
+    def is_evaluator(self) -> bool:
+        """Whether its replies are opinions that people must not see before they label."""
+        return self.provider not in NO_EVALUATORS
+
     def prices(self) -> Prices:
         """What a million tokens cost; nothing where no network is needed."""
-        if PROVIDERS[self.provider].offline:
+        if self.is_offline:
             return Prices(Decimal(0), Decimal(0))
         return Prices(self.price_in, self.price_out)
 
     def pinned(self) -> dict[str, Any]:
         """What a run keeps of the endpoint: all that shapes a request, and no key."""
-        return {
-            "name": self.name,
-            "provider": self.provider,
-            "address": self.address,
-            "model": self.model,
-            "parameters": self.parameters,
-        }
+        return {"name": self.name} | {name: getattr(self, name) for name in SHAPES}
+
+    def remaining_at(self) -> datetime | None:
+        """When the provider last said what is left."""
+        at = self.remaining.get("at")
+        return datetime.fromisoformat(at) if at else None
+
+    def note_remaining(self, said: Mapping[str, Any], now: datetime) -> None:
+        """Keep what the provider's headers say is left, every REMAINING_EVERY at most."""
+        noted = self.remaining_at()
+        if not said or (noted and abs(now - noted) < REMAINING_EVERY):
+            return
+        at = now.astimezone(UTC).isoformat(timespec="seconds")
+        self.remaining = {"at": at, "limits": dict(said)}
+        Endpoint.objects.filter(pk=self.pk).update(remaining=self.remaining)
 
 
 class StrategyVersion(models.Model):
-    """One state of a strategy file. A run names it, so an edited file changes no old run."""
+    """One state of a strategy, shipped as a file or written in a project's browser.
 
+    A run names it, so an edited one changes no old run.
+    """
+
+    project = models.ForeignKey(
+        "annotation.Project",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="strategies",
+        help_text="Whose own it is; none for one that is shipped.",
+    )
     slug = models.SlugField(max_length=80)
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64)
     definition = models.JSONField()
+    parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="copies")
+    member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
+    note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ["slug", "number"]
         constraints = [
-            models.UniqueConstraint(fields=["slug", "number"], name="strategy_number"),
-            models.UniqueConstraint(fields=["slug", "digest"], name="strategy_digest"),
+            models.UniqueConstraint(
+                fields=["slug", "number"],
+                condition=models.Q(project=None),
+                name="strategy_number",
+            ),
+            models.UniqueConstraint(
+                fields=["slug", "digest"],
+                condition=models.Q(project=None),
+                name="strategy_digest",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "slug", "number"], name="strategy_number_of_project"
+            ),
         ]
 
     def __str__(self) -> str:

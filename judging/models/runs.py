@@ -2,7 +2,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from judging import pins
 from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
+from judging.strategies import Strategy
 
 
 class Budget(models.Model):
@@ -42,6 +44,25 @@ class Run(models.Model):
     renderer = models.CharField(max_length=20)
     digest = models.CharField(max_length=64, help_text="Of all that the run pins.")
     seed = models.BigIntegerField()
+    samples = models.PositiveSmallIntegerField(
+        default=1, help_text="How often each call is made: repeats, or votes if it folds them."
+    )
+    sources = models.ManyToManyField(
+        "self",
+        symmetrical=False,
+        blank=True,
+        related_name="derived",
+        help_text="The runs that it votes over, checks the explanations of, or asks again.",
+    )
+    few_shot = models.JSONField(
+        default=list, help_text="Items shown as examples: pairs of key and revision digest."
+    )
+    occasion = models.CharField(
+        max_length=40, blank=True, help_text="Why it asks anew what was answered: a canary."
+    )
+    while_labelling = models.BooleanField(
+        default=False, help_text="Started while people were labelling its items, as a lead allowed."
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
     reason = models.TextField(blank=True, help_text="Why it is paused, in words.")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
@@ -50,6 +71,7 @@ class Run(models.Model):
     member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = RunQuerySet.as_manager()
 
@@ -65,9 +87,14 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"{self.project.slug} run {self.number}"
 
+    def asked(self) -> Strategy:
+        """The strategy as this run pins it."""
+        return pins.strategy(self.strategy.strategy(), self.pinned)
+
 
 class Outcome(models.Model):
-    """What a run says of one item. Made pending with the run, it pins the item's revision.
+    """What a run says of one item, along one axis if its strategy has some. Made pending with the
+    run, it pins the item's revision.
 
     Category, ability and cluster are copied here, so that a headline table is one GROUP BY.
     """
@@ -76,6 +103,7 @@ class Outcome(models.Model):
         PENDING = "pending"
         DETECTED = "detected"
         UNDETECTED = "undetected"
+        SCORED = "scored"
         MISSING = "missing"
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="outcomes")
@@ -86,8 +114,18 @@ class Outcome(models.Model):
     source_ability = models.CharField(max_length=80, blank=True)
     cluster = models.CharField(max_length=64)
     invariant = models.BooleanField(help_text="Score-invariant: a detection is a false alarm.")
+    truth = models.CharField(
+        max_length=40, blank=True, help_text="What the item was held for when it was pinned."
+    )
+    axis = models.CharField(max_length=40, blank=True)
+    main = models.BooleanField(
+        default=True, help_text="What headline figures count: the axis of the item's ability."
+    )
     result = models.CharField(max_length=10, choices=Result.choices, default=Result.PENDING)
     detail = models.CharField(max_length=20, blank=True)
+    share = models.FloatField(
+        null=True, help_text="Share of its parsed repeats that detect, 0 to 1."
+    )
     cause = models.CharField(max_length=20, blank=True)
     values = models.JSONField(default=dict)
 
@@ -95,7 +133,7 @@ class Outcome(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["run", "item"], name="outcome_one"),
+            models.UniqueConstraint(fields=["run", "item", "axis"], name="outcome_one"),
             models.CheckConstraint(
                 condition=Q(result="missing") & ~Q(cause="") | ~Q(result="missing") & Q(cause=""),
                 name="outcome_missing_has_cause",
@@ -128,6 +166,14 @@ class Call(models.Model):
     axis = models.CharField(max_length=40, blank=True)
     sample = models.PositiveSmallIntegerField(default=0)
     request = models.ForeignKey("Request", models.PROTECT, related_name="calls")
+    fed_by = models.ForeignKey(
+        "Reading",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="What an earlier reply said that this call shows.",
+    )
 
     objects = CallQuerySet.as_manager()
 

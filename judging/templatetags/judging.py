@@ -1,5 +1,7 @@
 """Figures as people read them, and what evaluators said of an item."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django import template
@@ -18,6 +20,20 @@ register.filter("percent", share)
 def count(value: int) -> str:
     """A number of things, in groups of three digits."""
     return f"{value:,}"
+
+
+@register.filter
+def price(value: Decimal | None) -> str:
+    """Money in the currency of the endpoint, without zeros at the end; a dash if unknown."""
+    if value is None:
+        return DASH
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+@register.filter
+def at(text: str) -> datetime:
+    """The time that ISO 8601 writes."""
+    return datetime.fromisoformat(text)
 
 
 @register.simple_tag

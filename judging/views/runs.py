@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import foreseeing, runs, selecting, strategies, tasks, watching
+from judging import differing, foreseeing, runs, selecting, strategies, tasks, watching
 from judging.filters import OutcomeFilter
 from judging.forms import StartForm
 from judging.models import Run, StrategyVersion
@@ -37,7 +37,9 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "runs": Run.objects.in_project(member.project).for_list(),
+        "runs": Run.objects.in_project(member.project)
+        .shown(archived="archived" in request.GET)
+        .for_list(),
     }
     return render(request, "judging/runs.html", context)
 
@@ -104,7 +106,7 @@ def cancel(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         "project": member.project,
         "member": member,
         "run": found,
-        "progress": runs.progress(found),
+        "progress": watching.progress(found),
     }
     return render(request, "judging/run_cancel.html", context)
 
@@ -178,6 +180,7 @@ def _outcomes(request: HttpRequest, found: Run) -> dict[str, Any]:
     return {
         "filters": narrowed.offer(found.outcomes.kinds()),
         "page": pages.get_page(request.GET.get("page")),
+        "recorded": differing.of(found),
         "strategy": found.strategy.strategy(),
         "parameters": {
             **PROVIDERS[found.pinned["provider"]].default_parameters,

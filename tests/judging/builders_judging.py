@@ -1,14 +1,14 @@
 """Rows of the evaluator half for tests: plain functions with sensible defaults."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
 from django.utils import timezone
 
 from annotation.models import Item, Project, Resolution, Revision, texts_digest
-from judging import asking, leasing, runs, selecting, storing
+from judging import asking, leasing, runs, selecting, storing, strategies
 from judging.leasing import Leased
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.providers import Answer, Finish
@@ -61,12 +61,12 @@ def make_endpoint(evaluator: ScriptedEvaluator | str, script: str = "", **values
     """An endpoint of a scripted evaluator (or at an address); `script` as its model's name."""
     address = evaluator if isinstance(evaluator, str) else evaluator.address
     number = next(_numbers)
-    defaults = {"name": f"evaluator-{number}", "model": f"m{number}", "in_flight": 8, "timeout": 10}
+    defaults: dict[str, Any] = {"name": f"evaluator-{number}", "model": f"m{number}"}
+    defaults |= {"in_flight": 8, "timeout": 10}
     if script:
         defaults["model"] = f"m{number}+{script}"
-    return Endpoint.objects.create(
-        provider="openai_compatible", address=address, **{**defaults, **values}
-    )
+    defaults |= {"provider": "openai_compatible", "address": address}
+    return Endpoint.objects.create(**{**defaults, **values})
 
 
 def make_baseline() -> Endpoint:
@@ -150,6 +150,42 @@ def fail(run: Run, error: EvaluatorError, number: int = 1000) -> int:
     """Lease requests of a planned run and let each fail like this; how many there were."""
     leased = take(run, number)
     results = [Result(one, error=error) for one in leased]
+    storing.store(run.endpoint, "worker", results)
+    storing.decide(results)
+    return len(leased)
+
+
+def make_version(slug: str, **changes: Any) -> StrategyVersion:
+    """A strategy that is no file: a shipped one with some keys changed."""
+    definition = {**make_strategy(slug).definition, "slug": f"{slug}-{next(_numbers)}", **changes}
+    return StrategyVersion.objects.create(
+        slug=definition["slug"],
+        number=1,
+        digest=strategies.digest(definition),
+        definition=definition,
+    )
+
+
+def make_responses(project: Project, values: Sequence[str], **said: Any) -> list[Item]:
+    """Items with one response each, resolved as these values; `said` are those of the fields."""
+    made = make_items(project, len(values))
+    for item, value in zip(made, values, strict=True):
+        number = item.position
+        texts = {
+            "input": f"How many legs have {number} ants?",
+            "prompt": f"How many legs have {number} ants?",
+            "gold": f"{number} ants have {6 * number} legs.",
+            "response": f"{number} ants have {8 * number} legs.",
+        }
+        item.revisions.update(texts=texts, digest=texts_digest(texts))
+        item.resolutions.update(value=value, values=said)
+    return made
+
+
+def answer_as(run: Run, say: Callable[[str], str], number: int = 1000) -> int:
+    """Answer the requests of a planned run by what each asks, as one text."""
+    leased = take(run, number)
+    results = [Result(one, make_answer(say(one.body.decode()))) for one in leased]
     storing.store(run.endpoint, "worker", results)
     storing.decide(results)
     return len(leased)

@@ -1,3 +1,4 @@
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,3 +16,9 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
     with running() as evaluator:
         yield evaluator
     asking.STOP.clear()
+
+
+@pytest.fixture(autouse=True)
+def limits_of_its_own(settings: Any) -> None:
+    """What one test's evaluator made Redis learn is not what the next one meets."""
+    settings.REDIS_PREFIX = f"test:{secrets.token_hex(6)}"

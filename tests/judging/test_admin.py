@@ -18,6 +18,7 @@ GOOD = {
     "address": "https://evaluator.example/v1/",
     "key_variable": "JUDGE_API_KEY",
     "model": "judge-1",
+    "api": "chat",
     "parameters": "{}",
     "in_flight": 4,
     "timeout": 60,

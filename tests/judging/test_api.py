@@ -141,7 +141,7 @@ def test_outcomes_cost_the_same_for_few_and_for_many(
     for number in (2, 50):
         make_judged(project, [(item, "detected") for item in make_items(project, number)])
         last = Run.objects.count()
-        with django_assert_num_queries(5):
+        with django_assert_num_queries(4):
             assert len(program.get(f"{API}runs/{last}/outcomes/").json()["results"]) >= number
 
 

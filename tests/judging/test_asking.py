@@ -13,6 +13,7 @@ from django.utils import timezone
 from annotation.models import Item, Project
 from judging import asking, leasing, runs, watching
 from judging.models import Endpoint, Outcome, Reply, Request, Run
+from judging.providers.retries import POLICIES
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     TWO_CALLS,
@@ -35,7 +36,8 @@ def fault(evaluator: ScriptedEvaluator, name: str, when: str = "", **values: obj
 def last_try(run: Run) -> None:
     """Plan a run and let each of its requests have one attempt left."""
     runs.plan(run)
-    Request.objects.update(attempts=5)
+    spent = {cause: policy.attempts - 1 for cause, policy in POLICIES.items()}
+    Request.objects.update(tried=spent)
 
 
 def meanwhile(action: Callable[[], object], when: Callable[[], bool]) -> threading.Thread:
@@ -91,7 +93,7 @@ def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
     last_try(run)
     assert work(run).state == Run.State.FINISHED
     assert results(run) == {cause: 3}
-    assert runs.progress(run).failures == {cause: 3}
+    assert watching.progress(run).failures == {cause: 3}
     assert len(evaluator.log) == 3
 
 

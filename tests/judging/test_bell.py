@@ -5,6 +5,7 @@ import pytest
 from celery import current_app
 from django.db import OperationalError
 
+from annotation import settings
 from judging import asking, embedded, leasing, tasks
 from judging.bell import Bell
 
@@ -22,6 +23,7 @@ def _nothing_left_over() -> Iterator[None]:
 @pytest.fixture
 def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
+    monkeypatch.setattr(settings, "due", lambda now: [])
     return lambda answer: monkeypatch.setattr(leasing, "due_endpoints", lambda now: answer())
 
 
@@ -72,6 +74,24 @@ def test_stopping_a_worker_asks_running_slices_to_end(due: Due) -> None:
 def test_due_work_is_done_without_any_broker(due: Due, worked_on: list[int], bell: Bell) -> None:
     due(lambda: [] if worked_on else [7])
     assert wait_for(lambda: worked_on == [7])
+
+
+def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
+    due: Due, bell: Bell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    stops: list[bool] = []
+
+    def work(job_id: int, *, stopped: Callable[[], bool]) -> None:
+        stops.append(stopped())
+        begun.append(job_id)
+
+    due(lambda: [7])  # an endpoint of the same number is something else
+    monkeypatch.setattr(asking, "work", lambda pk: None)
+    monkeypatch.setattr(settings, "work", work)
+    monkeypatch.setattr(settings, "due", lambda now: [] if begun else [7])
+    assert wait_for(lambda: begun == [7])
+    assert stops == [False]
 
 
 def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(

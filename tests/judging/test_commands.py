@@ -105,7 +105,7 @@ def test_runs_of_one_seed_are_over_the_same_part(project: Project) -> None:
     ("option", "value", "words"),
     [
         ("--project", "q", "There is no project 'q'"),
-        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Known are length,"),
+        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Known are axis,"),
         ("--endpoint", "nobody", "There is no endpoint 'nobody' (known: baseline)"),
         ("--strategy", "vanilla", "Strategy vanilla needs an evaluator LLM"),
         ("--limit", "0", "--limit must be 1 or more"),

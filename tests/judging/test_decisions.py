@@ -1,14 +1,16 @@
 import itertools
+from dataclasses import replace
 
 import pytest
 
-from judging.decisions import CAUSES, Decision, decide
+from judging import decisions
+from judging.decisions import CAUSES, Decision
 from judging.frames import CallSpec, calls
 from judging.outputs import Reading
-from judging.strategies import from_definition, load_all
+from judging.strategies import Axis, from_definition, load_all
 
-GOLD, PERTURBED = calls("single")
-FIRST, SECOND = calls("pair")
+GOLD, PERTURBED = calls(load_all()["vanilla"])
+FIRST, SECOND = calls(load_all()["pairwise"])
 VERDICTS = ("A", "B", "both good", "both unacceptable")
 
 
@@ -19,18 +21,23 @@ def reading(said):
     return Reading(said if isinstance(said, str) else float(said), "strict")
 
 
+def decide(strategy, readings):
+    """Of readings of one sample."""
+    return decisions.decide(strategy, {(spec, 0): said for spec, said in readings.items()})
+
+
 def single(gold, perturbed):
     readings = {GOLD: reading(gold), PERTURBED: reading(perturbed)}
-    return decide("single", load_all()["vanilla"], readings)
+    return decide(load_all()["vanilla"], readings)
 
 
 def pair(first, second):
     readings = {FIRST: reading(first), SECOND: reading(second)}
-    return decide("pair", load_all()["pairwise"], readings)
+    return decide(load_all()["pairwise"], readings)
 
 
 def reference(perturbed, slug="reference"):
-    return decide("reference", load_all()[slug], {CallSpec("perturbed"): reading(perturbed)})
+    return decide(load_all()[slug], {CallSpec("perturbed"): reading(perturbed)})
 
 
 @pytest.mark.parametrize(
@@ -134,7 +141,7 @@ def test_a_scale_of_halves_counts_its_own_steps_below_the_top():
     halves = {"slug": "halves", "scale": {"low": 1, "high": 5, "step": 0.5}, "top": 5}
     strategy = from_definition(definition | halves)
     details = [
-        decide("reference", strategy, {CallSpec("perturbed"): reading(score)}).detail
+        decide(strategy, {CallSpec("perturbed"): reading(score)}).detail
         for score in (5, 4.5, 4, 3.5)
     ]
     assert details == ["top", "top-1", "top-2", "lower"]
@@ -158,9 +165,47 @@ def test_of_two_causes_the_one_named_first_in_the_list_is_given_in_either_place(
 
 def test_whole_numbers_from_elsewhere_decide_like_scores():
     readings = {GOLD: Reading(9, "strict"), PERTURBED: Reading(8, "strict")}
-    assert decide("single", load_all()["vanilla"], readings).detail == "lower"
+    assert decide(load_all()["vanilla"], readings).detail == "lower"
+
+
+def test_one_sample_has_no_share():
+    assert single(9, 8).share is None
 
 
 def test_an_item_with_an_open_call_is_not_decided():
     with pytest.raises(ValueError, match="not decided yet"):
-        decide("single", load_all()["vanilla"], {GOLD: reading(9)})
+        decide(load_all()["vanilla"], {GOLD: reading(9)})
+    with pytest.raises(ValueError, match="not decided yet"):
+        decisions.decide(load_all()["vanilla"], {})
+    said = {(GOLD, 0): reading(9), (PERTURBED, 0): reading(8), (GOLD, 1): reading(9)}
+    with pytest.raises(ValueError, match="not decided yet"):
+        decisions.decide(load_all()["vanilla"], said)
+
+
+def test_an_outcome_is_of_one_axis():
+    strategy = replace(load_all()["vanilla"], axes=(Axis("grammar", "Grammar", "?"),))
+    gold, perturbed = calls(strategy, axis="grammar")
+    readings = {gold: reading(3), perturbed: reading(2)}
+    assert decide(strategy, readings).result == "detected"
+    with pytest.raises(ValueError, match="2 axes"):
+        decide(strategy, readings | {GOLD: reading(3)})
+
+
+def test_repeats_are_folded_and_votes_are_counted_by_what_the_strategy_says():
+    # two of four parsed repeats detect, and one of five samples failed
+    said = [(9, 8), (9, 9), (9, 8), (9, 9), (None, 9)]
+    readings = {
+        (spec, sample): reading(score)
+        for sample, pair in enumerate(said)
+        for spec, score in zip((GOLD, PERTURBED), pair, strict=True)
+    }
+    vanilla = load_all()["vanilla"]
+    repeated = decisions.decide(vanilla, readings)
+    assert (repeated.result, repeated.detail, repeated.share) == ("undetected", "equal", 0.5)
+    assert [part["result"] for part in repeated.values["parts"]] == [
+        "detected", "undetected", "detected", "undetected", "missing",
+    ]  # fmt: skip
+    more = readings | {(PERTURBED, 1): reading(8)}
+    assert decisions.decide(vanilla, more).share == 0.75
+    # three of five
+    assert decisions.decide(replace(vanilla, votes=True), more).result == "detected"

@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from annotation import queue
 from annotation.models import Account, Label, Membership, Project
+from annotation.submissions import Said
 from judging import demo
 from judging.models import Outcome, Run
 
@@ -53,9 +54,7 @@ def test_made_again_a_demo_changes_nothing_and_keeps_what_people_did() -> None:
     member = Membership.objects.get(alias="annotator")
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    answers = {"choice": "valid"}
-    where = {"key": offer.key, "item_key": offer.item.key, "revision": offer.revision.number}
-    queue.label(member, answers=answers, **where)
+    queue.label(member, offer.shown, Said({"choice": "valid"}))
     before = Label.objects.count()
     assert make_demo().splitlines()[-7:] == first.splitlines()[-7:]
     assert Label.objects.count() == before

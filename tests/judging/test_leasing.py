@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Project
-from judging import calls, leasing, runs, storing
+from judging import leasing, rendering, runs, storing
 from judging.leasing import LEASE
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble, Unauthorised
@@ -47,6 +47,23 @@ def planned(project: Project, **values: object) -> Run:
     return run
 
 
+class _Elsewhere(set[str]):
+    """As if each worker of a test were in a process of its own."""
+
+    def add(self, holder: str) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def nobody_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leasing, "_here", set())
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leasing, "_here", _Elsewhere())
+
+
 def due(now: datetime | None = None) -> list[int]:
     return leasing.due_endpoints(now or timezone.now())
 
@@ -55,22 +72,52 @@ def states() -> Counter[str]:
     return Counter(Request.objects.values_list("state", flat=True))
 
 
-def test_one_worker_at_a_time_may_ask_an_endpoint_until_its_time_is_over() -> None:
+@pytest.mark.usefixtures("elsewhere")
+def test_one_worker_at_a_time_may_ask_where_limits_are_kept_in_memory(settings: Any) -> None:
+    settings.REDIS_URL = ""
     now = timezone.now()
-    assert leasing.take_dispatcher(7, "a", now)
-    assert not leasing.take_dispatcher(7, "b", now + LEASE - SOON)
-    assert leasing.take_dispatcher(8, "b", now)
+    assert leasing.attend(7, "a", now)
+    assert not leasing.attend(7, "b", now + LEASE - SOON)
+    assert leasing.attend(8, "b", now)
     assert leasing.renew(7, "a", now + LEASE - SOON)
-    assert not leasing.take_dispatcher(7, "b", now + LEASE)
-    assert leasing.take_dispatcher(7, "b", now + 2 * LEASE)
+    assert not leasing.attend(7, "b", now + LEASE)
+    assert leasing.attend(7, "b", now + 2 * LEASE)
     assert not leasing.renew(7, "a", now + 2 * LEASE)
-    leasing.leave_dispatcher(7, "b", now + 2 * LEASE)
-    assert leasing.take_dispatcher(7, "a", now + 2 * LEASE)
+    leasing.leave(7, "b", now + 2 * LEASE)
+    assert leasing.attend(7, "a", now + 2 * LEASE)
+
+
+def test_what_is_held_here_is_not_taken_by_a_clock_that_jumped(run: Run, settings: Any) -> None:
+    settings.REDIS_URL = ""
+    now = timezone.now()
+    later = now + timedelta(hours=1)
+    assert leasing.attend(run.endpoint_id, "a", now)
+    mine = {one.request_id for one in take(run, 2, "a", now=now)}
+    assert not leasing.attend(run.endpoint_id, "b", later)
+    assert not mine & {one.request_id for one in take(run, 10, "b", now=later)}
+    leasing.leave(run.endpoint_id, "a", later)
+    assert leasing.attend(run.endpoint_id, "b", later)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_each_worker_may_ask_where_redis_keeps_the_limits_and_one_alone_plans(
+    settings: Any,
+) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    now = timezone.now()
+    assert leasing.attend(7, "a", now)
+    assert leasing.attend(7, "b", now)
+    assert leasing.renew(7, "a", now)
+    assert leasing.take_planning(7, "a", now)
+    assert not leasing.take_planning(7, "b", now + LEASE - SOON)
+    assert leasing.renew(7, "a", now + LEASE - SOON, planning=True)
+    assert leasing.take_planning(7, "b", now + 2 * LEASE)
+    assert not leasing.renew(7, "a", now + 2 * LEASE, planning=True)
 
 
 def test_renewing_keeps_the_holder_s_leases_and_no_others(run: Run) -> None:
     now = timezone.now()
-    leasing.take_dispatcher(run.endpoint_id, "worker", now)
+    leasing.attend(run.endpoint_id, "worker", now)
     take(run, 2, "worker")
     take(run, 1, "other")
     leasing.renew(run.endpoint_id, "worker", now + 2 * LEASE)
@@ -109,6 +156,7 @@ def test_a_run_that_is_paused_is_not_due(run: Run) -> None:
     assert take(run) == []
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_what_a_dead_worker_held_is_freed_though_its_run_was_cancelled(run: Run) -> None:
     take(run)
     runs.cancel(run, None)
@@ -185,7 +233,7 @@ def test_two_workers_never_lease_the_same_request(project: Project) -> None:
 def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "body_of", lambda *parts: b"{}")
+    monkeypatch.setattr(rendering, "body_of", lambda *parts: b"{}")
     assert take(run) == []
     run.refresh_from_db()
     assert run.state == Run.State.PAUSED
@@ -268,6 +316,15 @@ def test_an_outcome_waits_for_all_of_its_calls(project: Project) -> None:
     assert results(run) == {"pending": 1}
     answer(run)
     assert Outcome.objects.get().detail == "equal"
+
+
+def test_a_new_run_is_planned_also_while_its_provider_wants_no_calls(
+    run: Run, project: Project
+) -> None:
+    Endpoint.objects.update(paused_until=timezone.now() + timedelta(hours=1))
+    assert leasing.due_endpoints(timezone.now()) == []
+    make_run(project, run.endpoint)
+    assert leasing.due_endpoints(timezone.now()) == [run.endpoint_id]
 
 
 def test_due_endpoints_are_found_by_one_query(run: Run, django_assert_num_queries: object) -> None:

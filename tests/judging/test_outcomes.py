@@ -91,7 +91,7 @@ def test_a_reply_without_an_answer_is_missing_by_its_cause(
 def test_a_pair_with_one_failed_order_is_missing_for_that(project: Project) -> None:
     run = planned(project, "pairwise-verdict")
     failed = run.calls.filter(order=1).values("request")
-    runs.Request.objects.filter(pk__in=failed).update(attempts=5, place=-1)
+    runs.Request.objects.filter(pk__in=failed).update(tried={"timed_out": 2}, place=-1)
     fail(run, TimedOut("no"), number=3)
     answer(run, '{"verdict": "A"}')
     assert results(run) == {"one_order": 3}

@@ -92,6 +92,11 @@ def test_a_baseline_says_any_number_that_its_metric_can_give():
     [
         ("Solid work. [[7]]", 7.0),
         ("Feedback: solid work. [RESULT] 7", 7.0),
+        ("Feedback: solid work. [RESULT] (7)", 7.0),
+        ("Feedback: solid work. [RESULT] **7**", 7.0),
+        ("[RESULT] 7, though [RESULT] (a whole number from 1 to 10)", "unparsable"),
+        ("<RESULT>7</RESULT>", 7.0),
+        ('{"explanation": "so \\(x\\) is", "score": 7}', 7.0),
         ("Score: 7", 7.0),
         ("**Score:** 7/10\nIt is clear.", 7.0),
         ("Overall score = 7 out of 10.", 7.0),
@@ -198,8 +203,18 @@ def test_an_explanation_holds_nothing_that_a_database_refuses():
 
 
 def test_strategies_that_read_alike_share_a_parser_name_and_others_do_not():
-    names = {slug: parser(strategy) for slug, strategy in load_all().items()}
-    assert names["vanilla"] == names["reference"] == "parse-1 score 1..10/1 explained"
+    slugs = [
+        "length",
+        "pairwise",
+        "pairwise-verdict",
+        "reference",
+        "rouge-l",
+        "rouge-l-unicode",
+        "vanilla",
+        "vanilla-score",
+    ]
+    names = {slug: parser(load_all()[slug]) for slug in slugs}
+    assert names["vanilla"] == names["reference"] == "parse-2 score 1..10/1 explained"
     assert len({*names.values(), parser(HALVES), parser(TWO_WAY)}) == 8
     assert all(len(name) <= 80 for name in names.values())
 

@@ -3,21 +3,25 @@ import re
 import pytest
 
 from judging import outputs
-from judging.parsing import Answer, Patterns, find, marks
+from judging.parsing import Answer, Mark, Patterns, bare, find, last, marks, tagged
 
 PATTERNS = Patterns(
-    marked=marks("score", r"\d+"),
-    loose=re.compile(r"(\d+)/10"),
-    bare=re.compile(r"(\d+)"),
+    marked=last(marks("score", r"\d+")),
+    loose=(last(re.compile(r"(\d+)/10")), bare(re.compile(r"(\d+)"))),
 )
 
 
 def found(text):
-    return find(text, "score", PATTERNS)
+    return find(text, frozenset({"score"}), PATTERNS)
+
+
+def said(answer):
+    """The answer's phrase, or what stands under its key."""
+    return str(answer.raw["score"] if isinstance(answer.raw, dict) else answer.raw)
 
 
 def test_the_parser_version_is_the_same_under_both_names():
-    assert outputs.PARSER == "parse-1"
+    assert outputs.PARSER == "parse-2"
 
 
 @pytest.mark.parametrize(
@@ -30,8 +34,13 @@ def test_the_parser_version_is_the_same_under_both_names():
         ('Here it is: {"score": 7}', "embedded"),
         ('{"score": 7} That is all.', "embedded"),
         ('[{"score": 7}]', "embedded"),
-        ('{"explanation": "two\nlines", "score": 7}', "embedded"),
+        ('{"explanation": "two\nlines", "score": 7}', "repaired"),
+        ('```json\n{"explanation": "two\nlines", "score": 7}\n```', "repaired"),
+        ('{"explanation": "so \\( x \\) is", "score": 7}', "repaired"),
+        ('{"explanation": "x", "score": 7,}', "repaired"),
         ("[[7]]", "pattern"),
+        ("<RESULT>7</RESULT>", "pattern"),
+        ("<result> 7 </result>", "pattern"),
         ("Score: 7", "pattern"),
         ("7/10", "pattern"),
         ("7", "pattern"),
@@ -39,7 +48,7 @@ def test_the_parser_version_is_the_same_under_both_names():
 )
 def test_an_answer_says_by_which_way_it_was_found(text, path):
     answer = found(text)
-    assert (str(answer.raw), answer.path) == ("7", path)
+    assert (said(answer).strip(), answer.path) == ("7", path)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ def test_an_answer_says_by_which_way_it_was_found(text, path):
     ],
 )
 def test_the_last_answer_counts_and_nothing_that_merely_looks_like_one(text):
-    assert str(found(text).raw) == "7"
+    assert said(found(text)) == "7"
 
 
 @pytest.mark.parametrize("text", ["", "nothing", '{"other": 7}', "[1, 2]", "null", "score:"])
@@ -69,13 +78,13 @@ def test_a_reply_without_an_answer_has_none(text):
 
 
 def test_the_key_decides_even_where_its_value_cannot_be_used():
-    assert found('{"score": 7, "Score": 8} ') == Answer(None, "strict", "")
-    assert found('ok {"score": NaN}') == Answer(None, "embedded", "")
+    assert found('{"score": 7, "Score": 8} ') == Answer({"score": None}, "strict", "")
+    assert found('ok {"score": NaN}') == Answer({"score": None}, "embedded", "")
 
 
 def test_a_key_that_stands_twice_elsewhere_does_no_harm():
     answer = found('{"note": 1, "note": 2, "explanation": "x", "score": 7}')
-    assert answer == Answer(7, "strict", "x")
+    assert (said(answer), answer.path, answer.explanation) == ("7", "strict", "x")
 
 
 @pytest.mark.parametrize(
@@ -100,4 +109,48 @@ def test_where_the_search_gives_up_no_earlier_answer_counts():
 
 def test_many_broken_objects_in_a_reply_of_common_length_do_not_hide_its_answer():
     code = 'print({"x" + name})\n' * 300
-    assert found(code + '{"score": 7}').raw == 7
+    assert said(found(code + '{"score": 7}')) == "7"
+
+
+def test_what_is_mended_is_what_cannot_touch_the_answer():
+    answer = found('{"explanation": "\\(a\\) and \\"b\\", \\u00e4", "score": 7,\n}')
+    fields = {"explanation": '\\(a\\) and "b", ä', "score": 7}
+    assert answer == Answer(fields, "repaired", fields["explanation"])
+
+
+@pytest.mark.parametrize(
+    "text", ['{"score": 7', '{"score": 7 "other": 3}', '{"other": "x, "score": 7']
+)
+def test_no_brace_or_quote_is_put_in(text):
+    answer = found(text)
+    assert answer is None or answer.path == "pattern"
+
+
+def test_a_mark_behind_a_mended_object_counts_instead_of_it():
+    answer = found('{"explanation": "\\(x\\)", "score": 3} On reflection: [[7]]')
+    assert (answer.raw, answer.path) == ("7", "pattern")
+
+
+@pytest.mark.parametrize(
+    "text, phrase",
+    [
+        ("<RESULT>bird</RESULT>", "bird"),
+        ("<result>\nClass: bird\nFamily: None\n</result> ", "Class: bird\nFamily: None"),
+        ("<RESULT>bird</RESULT> or rather <RESULT>crane</RESULT>", "crane"),
+        ("<RESULT>bird <RESULT>crane</RESULT>", "crane"),
+        ("<RESULT>bird</RESULT> and <RESULT>crane", "bird"),
+    ],
+)
+def test_the_last_tags_that_are_closed_hold_the_answer(text, phrase):
+    assert tagged(text, 0).phrase == phrase
+
+
+@pytest.mark.parametrize("text", ["", "bird", "<RESULT>bird", "bird</RESULT>", "</RESULT><RESULT>"])
+def test_tags_without_an_end_hold_none(text):
+    assert tagged(text, 0) is None
+
+
+def test_a_finder_begins_where_it_is_told_to():
+    assert tagged("<RESULT>a</RESULT> b", 5) is None
+    assert last(re.compile(r"(\d)"))("1 2 3", 4) == Mark("3", 4, 5)
+    assert bare(re.compile(r"(\d)"))("1 2", 1) == Mark("2", 1, 3)

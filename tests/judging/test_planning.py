@@ -23,6 +23,7 @@ RUN = {
     "samples": 1,
     "seed": 7,
 }
+DIGEST = "38800371c32c3012b0b2ce7cfbf01e99087fdf6cf86505f6c6178cd24a96982a"
 
 
 def test_equal_requests_have_one_digest():
@@ -66,10 +67,22 @@ def test_a_run_is_the_same_in_whatever_order_its_items_come():
         {"few_shot": [("y", "2"), ("x", "1")]},
         {"samples": 2},
         {"seed": 8},
+        {"sources": ["r" * 64]},
+        {"occasion": "canary"},
     ],
 )
 def test_whatever_a_run_pins_is_in_its_digest(change):
     assert run_digest(**RUN | change) != run_digest(**RUN)
+
+
+def test_the_runs_that_a_run_rests_on_count_in_any_order():
+    digests = [run_digest(**RUN, sources=sources) for sources in (["a", "b"], ["b", "a"], ["a"])]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_run_that_rests_on_no_other_has_the_digest_that_it_always_had():
+    # printed before runs could rest on others
+    assert run_digest(**RUN, sources=[], occasion="") == DIGEST
 
 
 def test_the_order_of_a_seed_is_fixed_for_good():

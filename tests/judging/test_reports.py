@@ -6,7 +6,7 @@ import pytest
 
 from annotation.models import Item, Project, Resolution
 from judging import reports
-from judging.models import Run
+from judging.models import Outcome, Run
 from stats.rates import clustered_wilson, sums_of
 from tests.builders import make_project, make_resolution, make_revision
 from tests.judging.builders_judging import make_items, make_judged, make_run
@@ -189,6 +189,43 @@ def test_missing_outcomes_are_counted_by_cause_as_far_as_figures_count_them(
         {**names, "cause": "truncated", "n": 2},
         {**names, "cause": "refused", "n": 1},
     ]
+
+
+@pytest.mark.databases
+def test_an_item_asked_repeatedly_counts_once_by_the_share_of_its_repeats(project: Project) -> None:
+    run = make_judged(project, said(make_items(project, 3), "detected", "undetected", "missing"))
+    run.outcomes.filter(result="detected").update(share=2 / 3)
+    run.outcomes.filter(result="undetected").update(share=1 / 3)
+    (row,) = reports.undetected([run])
+    # One third of the first item and two thirds of the second went unnoticed.
+    assert (row.parsed, row.undetected, row.detected, row.missing) == (2, 1, 1, 1)
+    assert row.estimate.value == pytest.approx(0.5)
+
+
+def test_of_several_axes_that_of_the_item_s_ability_counts(project: Project) -> None:
+    (item,) = make_items(project, 1)
+    run = make_judged(project, said([item], "detected"))
+    own = run.outcomes.get()
+    Outcome.objects.create(
+        run=run, item=item, revision=own.revision, axis="coherence", main=False,
+        category=own.category, ability=own.ability, cluster=own.cluster, invariant=False,
+        truth="valid", result="undetected",
+    )  # fmt: skip
+    (row,) = reports.undetected([run])
+    assert (row.total, row.undetected) == (1, 0)
+    assert reports.left_out(run) == reports.LeftOut(pending=0, other_revision=0)
+
+
+def test_an_outcome_with_any_truth_counts_while_its_item_is_held_for_something(
+    project: Project,
+) -> None:
+    items = make_items(project, 3)
+    run = make_judged(project, said(items, "detected"))
+    run.outcomes.update(truth="")
+    Resolution.objects.filter(item=items[0]).update(value="2/3/3")
+    Resolution.objects.filter(item=items[1]).update(current=False)
+    assert reports.undetected([run])[0].total == 2
+    assert run.outcomes.counted().count() == 2
 
 
 def test_a_table_of_a_run_is_one_query(project: Project, django_assert_num_queries: object) -> None:

@@ -6,7 +6,7 @@ from django.db import connection
 
 from annotation import writing
 from annotation.models import Event, Item, Project
-from judging import outcomes, runs, storing
+from judging import outcomes, runs, storing, watching
 from judging.models import Budget, Call, Outcome, Request, Run
 from judging.providers.errors import Rejected
 from judging.storing import Result
@@ -99,7 +99,7 @@ def test_a_run_pins_what_it_rests_on_under_one_digest(project: Project) -> None:
     endpoint = make_endpoint(NOWHERE, parameters={"seed": 7})
     first, again = (make_run(project, endpoint) for _ in range(2))
     assert first.pinned == endpoint.pinned()
-    assert first.parser == "parse-1 score 1..10/1 explained"
+    assert first.parser == "parse-2 score 1..10/1 explained"
     assert (first.number, again.number) == (1, 2)
     assert first.digest == again.digest
     endpoint.parameters = {"seed": 8}
@@ -336,14 +336,14 @@ def test_progress_counts_requests_and_items_and_names_causes(project: Project) -
     fail(run, Rejected("no"), number=1)
     answer(run, number=2)
     answer(run, "I cannot say.", number=1)
-    done = runs.progress(run)
+    done = watching.progress(run)
     assert (done.requests, done.answered, done.failed, done.waiting) == (12, 3, 1, 8)
     assert done.items == 6
     assert done.share == pytest.approx(4 / 12)
     assert done.failures["rejected"] == 1
     answer(run)
-    assert runs.progress(run).failures == {"rejected": 1, "unparsable": 1}
-    assert runs.progress(run).settled == 6
+    assert watching.progress(run).failures == {"rejected": 1, "unparsable": 1}
+    assert watching.progress(run).settled == 6
 
 
 def test_an_endpoint_that_runs_rest_on_keeps_its_address(project: Project) -> None:

@@ -1,50 +1,28 @@
-import copy
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judging.strategies
+from annotation import taxonomy
 from judging import frames
+from judging.placeholders import SHOWN
 from judging.strategies import (
     FOLDER,
-    PLACEHOLDERS,
+    OUTPUT_OF_FRAME,
+    Metric,
     Scale,
     StrategyError,
     digest,
     fill,
+    for_item,
     from_definition,
     load,
     load_all,
+    with_metrics,
 )
-
-PAIR = {
-    "slug": "some-pair",
-    "title": "Some pair",
-    "study": "",
-    "frame": "pair",
-    "output": "verdict",
-    "explanation": False,
-    "prompt": "{{question}} {{first}} {{second}}",
-    "verdicts": ["A", "B"],
-}
-REFERENCE = {
-    "slug": "some-reference",
-    "title": "Some reference",
-    "study": "",
-    "frame": "reference",
-    "output": "score",
-    "explanation": True,
-    "prompt": "{{question}} {{response}} {{reference}}",
-    "scale": {"low": 1, "high": 5, "step": 1},
-    "top": 5,
-}
-
-
-def with_changes(definition, **changes):
-    changed = copy.deepcopy(definition) | changes
-    return {key: value for key, value in changed.items() if value is not None}
 
 
 def test_the_module_is_found_although_a_folder_has_its_name():
@@ -52,17 +30,35 @@ def test_the_module_is_found_although_a_folder_has_its_name():
     assert FOLDER.is_dir()
 
 
-def test_every_strategy_of_the_foundation_is_there_in_the_order_of_its_slug():
-    assert list(load_all()) == [
-        "length",
-        "pairwise",
-        "pairwise-verdict",
-        "reference",
-        "rouge-l",
-        "rouge-l-unicode",
-        "vanilla",
-        "vanilla-score",
-    ]
+# What each study asks for, by the slugs of its strategies.
+STUDIES = {
+    "000": {
+        "vanilla-score", "vanilla", "rubric", "rubric-5", "axis", "axis-rubric", "axis-rubric-5",
+        "pairwise-verdict", "pairwise", "pairwise-rules", "pairwise-axis", "pairwise-axis-rules",
+        "reference", "prometheus", "prometheus-axis", "explanation-check", "explanation-check-gold",
+    },
+    "001": {
+        "detect-1a", "detect-1b", "detect-2a", "detect-2b", "detect-steps",
+        "detect-self-consistency", "majority",
+    },
+    "002": {"score-matrix", "score-matrix-animals", "score-chain", "matching", "string-match"},
+    "003": {
+        "likert", "likert-no-gold", "rouge-l", "rouge-l-unicode", "rouge-l-response",
+        "rouge-l-unicode-response",
+    },
+    "": {"length", "mean"},
+}  # fmt: skip
+
+
+def test_every_strategy_of_the_studies_is_there_in_the_order_of_its_slug():
+    assert list(load_all()) == sorted(set().union(*STUDIES.values()))
+    for study, slugs in STUDIES.items():
+        assert {slug for slug, one in load_all().items() if one.study[:3] == study} == slugs
+
+
+def test_every_strategy_of_a_study_names_its_section():
+    sections = [one.study for one in load_all().values() if one.study]
+    assert all(re.match(r"00[0-3] (section|appendix) [0-9A-Z.]+", said) for said in sections)
 
 
 def test_what_is_loaded_cannot_be_spoilt_for_the_next_reader():
@@ -76,11 +72,17 @@ def test_a_strategy_is_the_same_from_its_stored_definition(slug):
     assert from_definition(strategy.definition) == strategy
 
 
-@pytest.mark.parametrize("slug", [slug for slug, one in load_all().items() if not one.metric])
-def test_an_asked_strategy_names_its_json_key_its_scale_and_its_verdicts(slug):
+def in_json(one):
+    return not (one.metric or one.worded or one.frame in ("fold", "explanation"))
+
+
+@pytest.mark.parametrize("slug", [slug for slug, one in load_all().items() if in_json(one)])
+def test_an_asked_strategy_names_its_json_keys_its_scale_and_its_verdicts(slug):
     strategy = load_all()[slug]
-    assert f'"{strategy.output}":' in strategy.prompt
-    assert ('"explanation":' in strategy.prompt) is strategy.explanation
+    asked = "{{form}}" if strategy.output == "scores" else f'"{strategy.output}":'
+    assert asked in strategy.prompt
+    if strategy.output != "scores":
+        assert ('"explanation":' in strategy.prompt) is strategy.explanation
     assert all(f'"{verdict}"' in strategy.prompt for verdict in strategy.verdicts)
     if strategy.scale:
         assert re.search(
@@ -88,64 +90,33 @@ def test_an_asked_strategy_names_its_json_key_its_scale_and_its_verdicts(slug):
         )
 
 
+@pytest.mark.parametrize("slug", ["detect-1a", "detect-1b", "detect-steps"])
+def test_error_detection_offers_the_two_sentences_that_the_study_reads(slug):
+    asked = load_all()[slug].prompt
+    assert '"Therefore, the model response contains an error."' in asked
+    assert '"Therefore, the model response contains no error."' in asked
+
+
+@pytest.mark.parametrize("slug", ["detect-2a", "detect-2b"])
+def test_the_second_wording_offers_valid_and_not_valid(slug):
+    asked = load_all()[slug].prompt
+    assert '"Therefore, the model response is not valid."' in asked
+    assert '"Therefore, the model response is valid."' in asked
+
+
+def test_self_consistency_is_five_votes_at_a_temperature():
+    strategy = load_all()["detect-self-consistency"]
+    assert (strategy.samples, strategy.votes) == (5, True)
+    assert strategy.parameters == {"temperature": 0.5}
+    assert strategy.prompt == load_all()["detect-1a"].prompt
+
+
 def test_placeholders_and_calls_name_the_same_frames_and_the_same_texts():
-    assert PLACEHOLDERS.keys() == frames.FRAMES.keys()
-    for frame, specs in frames.FRAMES.items():
-        assert all(PLACEHOLDERS[frame] == sources.keys() for sources in specs.values())
-
-
-@pytest.mark.parametrize(
-    "definition, key",
-    [
-        (with_changes(PAIR, colour="red"), "colour"),
-        (with_changes(PAIR, title=None), "title"),
-        (with_changes(PAIR, explanation=1), "explanation"),
-        (with_changes(PAIR, slug="Some pair"), "slug"),
-        (with_changes(PAIR, frame="triple"), "frame"),
-        (with_changes(PAIR, output="score"), "output"),
-        (with_changes(PAIR, prompt=None), "prompt"),
-        (with_changes(PAIR, prompt="{{question}} {{first}}"), "prompt"),
-        (with_changes(PAIR, prompt=PAIR["prompt"] + "{{reference}}"), "prompt"),
-        (with_changes(PAIR, prompt=PAIR["prompt"] + "{{ first }}"), "prompt"),
-        (with_changes(PAIR, system="{{question}}"), "system"),
-        (with_changes(PAIR, verdicts=None), "verdicts"),
-        (with_changes(PAIR, verdicts=["A", "both good"]), "verdicts"),
-        (with_changes(PAIR, verdicts=["A", "B", "tie"]), "verdicts"),
-        (with_changes(PAIR, verdicts=["A", "B", "B"]), "verdicts"),
-        (with_changes(PAIR, verdicts=["A", "B", ["B"]]), "verdicts"),
-        (with_changes(PAIR, scale={"low": 1, "high": 2}), "scale"),
-        (with_changes(PAIR, top=1), "top"),
-        (with_changes(PAIR, prompt=None, metric="length"), "metric"),
-        (with_changes(REFERENCE, scale=None), "scale"),
-        (with_changes(REFERENCE, scale={"low": 1}), "scale"),
-        (with_changes(REFERENCE, scale={"low": 5, "high": 5}), "scale.high"),
-        (with_changes(REFERENCE, scale={"low": True, "high": 5}), "scale.low"),
-        (with_changes(REFERENCE, scale={"low": 1, "high": float("inf")}), "scale.high"),
-        (with_changes(REFERENCE, scale={"low": 1, "high": 5, "step": 3}), "scale.step"),
-        (with_changes(REFERENCE, scale={"low": 1, "high": 5, "step": 0}), "scale.step"),
-        (with_changes(REFERENCE, top=None), "top"),
-        (with_changes(REFERENCE, top=4), "top"),
-        (with_changes(REFERENCE, verdicts=["A", "B"]), "verdicts"),
-        (with_changes(REFERENCE, metric="rouge-l"), "metric"),
-        (with_changes(REFERENCE, metric="bleu"), "metric"),
-    ],
-)
-def test_a_wrong_definition_is_refused_with_file_key_and_remedy(definition, key):
-    with pytest.raises(StrategyError) as refused:
-        from_definition(definition, source="some.toml")
-    assert str(refused.value).startswith(f"some.toml: {key}: ")
-    assert refused.value.remedy
-
-
-def test_rouge_l_is_refused_where_there_is_no_reference_to_measure_against():
-    length = load(FOLDER / "length.toml").definition
-    with pytest.raises(StrategyError, match="rouge-l scores in the frame reference"):
-        from_definition(length | {"metric": "rouge-l"})
-
-
-def test_the_definitions_that_the_refusals_start_from_are_right():
-    assert from_definition(PAIR).verdicts == ("A", "B")
-    assert from_definition(REFERENCE).top == 5
+    assert SHOWN.keys() | {"fold"} == frames.FRAMES.keys() == OUTPUT_OF_FRAME.keys()
+    for frame, shown in SHOWN.items():
+        if frame != "explanation":
+            named = shown.needed | shown.allowed
+            assert all(sources.keys() >= named for sources in frames.FRAMES[frame].values())
 
 
 def test_a_file_must_be_named_after_its_slug_and_be_toml(tmp_path):
@@ -200,3 +171,102 @@ def test_a_digest_follows_the_content_and_not_the_order_of_keys():
 def test_what_json_cannot_say_has_no_digest(value):
     with pytest.raises((TypeError, ValueError)):
         digest(value)
+
+
+SCHEMA = {"type": "object", "additionalProperties": False}
+
+
+def test_the_schema_of_an_answer_follows_from_its_output():
+    strategies = load_all()
+    explained = {"type": "string"}
+    verdict = {"type": "string", "enum": ["A", "B", "both good", "both unacceptable"]}
+    assert strategies["pairwise"].schema == SCHEMA | {
+        "properties": {"explanation": explained, "verdict": verdict},
+        "required": ["explanation", "verdict"],
+    }
+    assert strategies["rubric"].schema == SCHEMA | {
+        "properties": {
+            "explanation": explained,
+            "score": {"type": "integer", "enum": [1, 2, 3]},
+        },
+        "required": ["explanation", "score"],
+    }
+    assert strategies["matching"].schema == SCHEMA | {
+        "properties": {"score": {"type": "number", "enum": [0, 0.5, 1]}},
+        "required": ["score"],
+    }
+    assert strategies["explanation-check"].schema == SCHEMA | {
+        "properties": {"flag": {"type": "boolean"}},
+        "required": ["flag"],
+    }
+
+
+@pytest.mark.parametrize("slug", ["detect-1a", "prometheus", "score-chain", "length", "majority"])
+def test_an_answer_in_words_has_no_schema(slug):
+    assert load_all()[slug].schema is None
+
+
+def test_metrics_make_the_schema_once_they_are_known():
+    strategy = load_all()["likert"]
+    assert strategy.schema is None
+    known = with_metrics(strategy, [Metric("tone", "Tone", "Is it kind?", Scale(1, 3, 1))])
+    assert known.schema == SCHEMA | {
+        "properties": {
+            "explanation": {"type": "string"},
+            "tone": {"type": "integer", "enum": [1, 2, 3]},
+        },
+        "required": ["explanation", "tone"],
+    }
+
+
+def test_a_long_or_stepless_scale_is_any_number():
+    vanilla = load_all()["vanilla-score"]
+    for scale in (Scale(0, 100, 1), Scale(0, 1)):
+        assert replace(vanilla, scale=scale).schema["properties"]["score"] == {"type": "number"}
+
+
+def test_an_error_can_be_detected_in_json_as_well():
+    strategy = replace(load_all()["detect-1a"], worded=False)
+    detection = strategy.schema["properties"]["detection"]
+    assert detection == {"type": "string", "enum": ["error", "no_error"]}
+
+
+def test_each_axis_decides_the_items_of_the_ability_that_the_taxonomy_names():
+    known = {one.slug: one.axis for one in taxonomy.load().abilities if one.axis}
+    assert len(known) == 4
+    for slug in ("axis", "axis-rubric", "axis-rubric-5", "pairwise-axis", "prometheus-axis"):
+        for ability, axis in known.items():
+            found = for_item(load_all()[slug], ability, ability)
+            assert [name for name, main in found if main] == [axis]
+            assert len(found) == 4
+
+
+def test_a_score_invariant_item_is_decided_by_the_axis_of_its_source():
+    strategy = load_all()["axis"]
+    assert ("task-quality", True) in for_item(strategy, "score-invariant", "instruction-following")
+    assert not any(main for _, main in for_item(strategy, "score-invariant", ""))
+
+
+def test_without_axes_an_item_has_one_outcome_and_a_lone_axis_decides_every_item():
+    assert for_item(load_all()["vanilla"], "factual", "factual") == [("", True)]
+    strategy = load_all()["axis"]
+    lone = replace(strategy, axes=strategy.axes[:1])
+    assert for_item(lone, "factual", "factual") == [("content-quality", True)]
+
+
+def test_metrics_of_a_task_type_come_with_what_decides_there():
+    metrics = [Metric(slug, slug, slug, Scale(1, 3, 1)) for slug in ("tone", "truth")]
+    likert = load_all()["likert"]
+    assert with_metrics(likert, metrics, decides="truth").decides == "truth"
+    assert with_metrics(likert, metrics, decides="other").decides == ""
+    matrix = with_metrics(load_all()["score-matrix"], metrics, decides="truth")
+    assert (matrix.decides, matrix.metrics) == ("total", tuple(metrics))
+    assert with_metrics(load_all()["vanilla"], metrics) == load_all()["vanilla"]
+
+
+def test_a_task_type_without_scales_or_without_what_decides_is_refused():
+    with pytest.raises(StrategyError, match="choose another strategy"):
+        with_metrics(load_all()["likert"], [])
+    named = replace(load_all()["likert"], decides="truth")
+    with pytest.raises(StrategyError, match="use one of tone"):
+        with_metrics(named, [Metric("tone", "Tone", "Is it kind?", Scale(1, 3, 1))])

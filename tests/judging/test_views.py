@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Event, Membership, Project
-from judging import leasing, runs
+from judging import leasing, runs, watching
 from judging.models import Dispatcher, Endpoint, Run
 from judging.providers.errors import Rejected
 from tests.builders import make_member, make_project
@@ -192,7 +192,7 @@ def test_what_failed_can_be_asked_again(browser: Client, project: Project) -> No
     run = asked_run(project)
     fail(run, Rejected("no"))
     browser.post(page("run-retry", run.number))
-    assert runs.progress(run).waiting == 3
+    assert watching.progress(run).waiting == 3
 
 
 def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: Project) -> None:
@@ -214,7 +214,7 @@ def test_a_run_that_a_worker_holds_says_nothing_of_workers(
 ) -> None:
     run = asked_run(project)
     long_ago(run)
-    assert leasing.take_dispatcher(run.endpoint_id, "worker", timezone.now())
+    assert leasing.attend(run.endpoint_id, "worker", timezone.now())
     assert Dispatcher.objects.exists()
     assert "No worker is running" not in text_of(browser, "run", run.number)
 

@@ -1,4 +1,4 @@
-"""A scripted evaluator: a real HTTP server on loopback that speaks OpenAI's chat protocol.
+"""A scripted evaluator: a real HTTP server on loopback that speaks the protocols of evaluators.
 
 As a process:
 
@@ -9,7 +9,7 @@ It prints {"port": ..., "address": ...} and serves until SIGTERM. In a test: `wi
 A fault is one of FAULTS, for the first n times that a body is seen (`first:2`), for a share of
 all requests (`0.05`), or always (no value). A model's name may carry its own script behind
 plus signs (`any-name+cut=first:1+latency=0.2`), and POST /script replaces the script with
-{"faults": {...}, "latency": ..., "judge": ..., "wrong": [...]}.
+{"faults": {...}, "latency": ..., "headers": {...}, "judge": ..., "wrong": [...]}.
 
 The log has one JSON line a request, written at once: digest (sha256 of the body), model,
 attempt, fault, status, received and answered (seconds since 1970). `answered` is null when the
@@ -37,29 +37,35 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.services.scripted_judge import Judge, chance, judge_from
+from tests.services.scripted_protocols import REFUSALS, Protocol, Said, spoken_at
 
-# Status, words and code of what the protocol reports as an error.
-REFUSALS = {
-    "rate_limited": (429, "too many requests", "rate_limit_exceeded"),
-    "quota": (429, "the quota is used up", "insufficient_quota"),
-    "server_error": (500, "something broke", "server_error"),
-    "unauthorised": (401, "this key is wrong: ", "invalid_api_key"),
-    "rejected": (400, "this cannot be asked", "invalid_request_error"),
-    "filtered_prompt": (400, "the prompt was filtered", "content_filter"),
-    "redirect": (307, "it has moved", "moved"),
+BROKEN = {
+    "broken_json",
+    "wrong_shape",
+    "gateway_error",
+    "html",
+    "huge",
+    "cut",
+    "cut_stream",
+    "hang",
 }
-BROKEN = {"broken_json", "wrong_shape", "gateway_error", "huge", "cut", "hang"}
-FAULTS = REFUSALS.keys() | BROKEN | {"truncated", "refused", "filtered"}
+ODD = {"truncated", "refused", "filtered", "empty", "no_usage", "plain_text"}
+REFUSED = "I will not judge this."
+FAULTS = REFUSALS.keys() | BROKEN | ODD
 
 
 @dataclass(frozen=True)
 class Script:
-    """How to behave; `faults` maps a name of FAULTS to `first:n`, a share, or "" for always."""
+    """How to behave; `faults` maps a name of FAULTS to `first:n`, a share, or "" for always.
+
+    `headers` go with every reply, be it an error.
+    """
 
     latency: float = 0.0
     retry_after: float | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
     judge: Judge = field(default_factory=Judge)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def but(self, words: Sequence[str]) -> "Script":
         """This script with words like `latency=0.2` and `cut=first:1` over it; others mean none."""
@@ -87,7 +93,7 @@ class Script:
 
 
 class ScriptedEvaluator:
-    """Answers chat completions after a script.
+    """Answers after a script, in the protocol that it is asked in.
 
     `log` has each request from its arrival on; the log file gets its line when it is over.
     """
@@ -104,26 +110,35 @@ class ScriptedEvaluator:
         """What an endpoint names as its address."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    @property
+    def gemini_address(self) -> str:
+        """The same for Gemini's protocol, whose version is another one."""
+        return f"{self.address}beta"
+
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """One request of any kind."""
         if request.path == "/script" and request.method == "POST":
             self.script = script_from(await request.json())
             return web.json_response({})
-        if request.path != "/v1/chat/completions" or request.method != "POST":
-            return web.json_response(_error("there is nothing here", "not_found"), status=404)
-        return await self._complete(request)
+        spoken = spoken_at(request.path)
+        if spoken is None or request.method != "POST":
+            return web.json_response({"error": {"message": "there is nothing here"}}, status=404)
+        return await self._complete(request, *spoken)
 
-    async def _complete(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _complete(
+        self, request: web.BaseRequest, protocol: Protocol, model: str
+    ) -> web.StreamResponse:
         received = time.time()
         body = await request.read()
         asked = json.loads(body)
+        model = model or asked["model"]
         digest = hashlib.sha256(body).hexdigest()
         self._seen[digest] += 1
-        script = self.script.but(asked["model"].split("+")[1:])
+        script = self.script.but(model.split("+")[1:])
         fault = script.fault(digest, self._seen[digest])
         entry = {
             "digest": digest,
-            "model": asked["model"],
+            "model": model,
             "attempt": self._seen[digest],
             "fault": fault,
             "status": None,
@@ -131,21 +146,29 @@ class ScriptedEvaluator:
             "answered": None,
         }
         self.log.append(entry)
+        prompt = protocol.prompt(asked)
+        text = REFUSED if fault == "refused" else script.judge.answer(prompt)
+        said = Said(model.split("+")[0], prompt, text, fault)
         try:
-            return await self._answer(request, script, asked, entry)
+            made = _response(protocol, script, said, request.headers.get(protocol.key, "nothing"))
+            return await self._answer(request, script, made, entry)
         finally:
             self._write(entry)
 
     async def _answer(
-        self, request: web.BaseRequest, script: Script, asked: Any, entry: dict[str, Any]
+        self,
+        request: web.BaseRequest,
+        script: Script,
+        response: web.Response,
+        entry: dict[str, Any],
     ) -> web.StreamResponse:
         if script.latency:
             await asyncio.sleep(script.latency)
         if entry["fault"] == "hang":
             await asyncio.sleep(3600)
-        if entry["fault"] == "cut":
-            return await _cut(request)
-        response = _response(request, script, asked, entry["fault"])
+        if entry["fault"] in {"cut", "cut_stream"}:
+            return await _cut(request, response, whole=entry["fault"] == "cut")
+        response.headers.update(script.headers)
         await response.prepare(request)
         entry["status"] = response.status
         await response.write_eof()
@@ -177,7 +200,8 @@ def script_from(words: Mapping[str, Any]) -> Script:
     faults = {name: str(value) for name, value in words.get("faults", {}).items()}
     if unknown := faults.keys() - set(FAULTS):
         raise ValueError(f"no faults are called {sorted(unknown)}")
-    return Script(words.get("latency", 0.0), words.get("retry_after"), faults, judge)
+    headers = words.get("headers", {})
+    return Script(words.get("latency", 0.0), words.get("retry_after"), faults, judge, headers)
 
 
 @contextmanager
@@ -198,57 +222,43 @@ def running(script: Script | None = None, log: Path | None = None) -> Iterator[S
         loop.close()
 
 
-def _response(
-    request: web.BaseRequest, script: Script, asked: Any, fault: str
-) -> web.StreamResponse:
-    if fault in REFUSALS:
-        status, words, code = REFUSALS[fault]
+def _response(protocol: Protocol, script: Script, said: Said, key: str) -> web.Response:
+    fault = said.fault
+    refusal = protocol.refuse(fault, key) if fault in REFUSALS else None
+    if refusal:
+        status, body = refusal
         headers = {"Location": "/v1/elsewhere"} if fault == "redirect" else {}
         if status == 429 and script.retry_after is not None:
             headers["Retry-After"] = f"{script.retry_after:g}"
-        if fault == "unauthorised":
-            words += request.headers.get("Authorization", "nothing")
-        return web.json_response(_error(words, code), status=status, headers=headers)
+        return web.json_response(body, status=status, headers=headers)
     if fault == "broken_json":
         return web.Response(text='{"choices": [{"mess', content_type="application/json")
+    if fault == "html":
+        return web.Response(text="<h1>Welcome</h1>", content_type="text/html")
     if fault == "wrong_shape":
         return web.json_response({"object": "chat.completion", "choices": []})
     if fault == "gateway_error":
         return web.json_response({"error": {"message": "the host is busy", "code": 429}})
     if fault == "huge":
         return web.Response(body=b" " * (9 * 1024 * 1024))
-    return web.json_response(_completion(script, asked, fault))
+    reply = protocol.reply(said)
+    if fault == "no_usage":
+        reply = {name: value for name, value in reply.items() if "usage" not in name}
+    kind = "text/plain" if fault == "plain_text" else "application/json"
+    return web.json_response(reply, content_type=kind)
 
 
-def _completion(script: Script, asked: Any, fault: str) -> dict[str, Any]:
-    prompt = asked["messages"][-1]["content"]
-    text = script.judge.answer(prompt)
-    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-    finish = "stop"
-    if fault == "truncated":
-        message["content"], finish = text[: len(text) // 2], "length"
-    elif fault == "refused":
-        message |= {"content": None, "refusal": "I will not judge this."}
-    elif fault == "filtered":
-        message["content"], finish = None, "content_filter"
-    return {
-        "id": "scripted",
-        "object": "chat.completion",
-        "model": asked["model"].split("+")[0] + "-0001",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4},
-    }
-
-
-def _error(words: str, code: str) -> dict[str, Any]:
-    return {"error": {"message": words, "type": code, "code": code}}
-
-
-async def _cut(request: web.BaseRequest) -> web.StreamResponse:
-    """A reply that promises more than comes before the connection closes."""
-    response = web.StreamResponse(headers={"Content-Length": "1000"})
+async def _cut(request: web.BaseRequest, reply: web.Response, *, whole: bool) -> web.StreamResponse:
+    """Half a reply before the connection closes: its length was promised, or it came in chunks."""
+    body = reply.body if isinstance(reply.body, bytes) else b"{}"
+    headers = {"Content-Type": "application/json"}
+    response = web.StreamResponse(
+        headers=headers | ({"Content-Length": str(len(body))} if whole else {})
+    )
+    if not whole:
+        response.enable_chunked_encoding()
     await response.prepare(request)
-    await response.write(b'{"choices": [{"mess')
+    await response.write(body[: len(body) // 2])
     if request.transport is not None:
         request.transport.close()
     return response

@@ -16,7 +16,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("table", choices=tables.RESULTS)
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--run", type=int, metavar="NUMBER", help="default: every run")
+        parser.add_argument(
+            "--run", type=int, metavar="NUMBER", help="default: every run that is not archived"
+        )
         parser.add_argument(
             "--by",
             default=figures.BY,
@@ -45,7 +47,7 @@ class Command(BaseCommand):
 def _runs(project: Project, number: int | None) -> list[Run]:
     runs = Run.objects.in_project(project).for_results()
     if number is None:
-        return list(runs)
+        return list(runs.shown())
     chosen = list(runs.filter(number=number))
     if not chosen:
         raise CommandError(f"{project.slug} has no run {number}.", returncode=2)

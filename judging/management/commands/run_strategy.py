@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging import asking, runs, selecting, strategies, tasks
+from judging import asking, runs, selecting, strategies, tasks, watching
 from judging.models import Endpoint, Run
 
 LOOK_EVERY = 0.2
@@ -28,6 +28,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--duplicates", action="store_true", help="items that repeat others too"
         )
+        parser.add_argument("--samples", type=int, metavar="N", help="ask each call N times")
+        parser.add_argument("--over", type=int, metavar="RUN", help="check this run's explanations")
+        parser.add_argument(
+            "--while-labelling",
+            action="store_true",
+            help="although people are still labelling some of the items",
+        )
         parser.add_argument("--wait", action="store_true", help="work on it here, until it ends")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -43,15 +50,19 @@ class Command(BaseCommand):
             raise CommandError("--limit must be 1 or more.", returncode=2)
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
+        project = _project(options["project"])
         try:
             return runs.start(
-                _project(options["project"]),
+                project,
                 strategy=_strategy(options["strategy"]),
                 endpoint=_endpoint(options["endpoint"]),
                 limit=options["limit"],
                 seed=options["seed"],
                 cap=_amount(options["cap"]),
                 with_duplicates=options["duplicates"],
+                samples=options["samples"],
+                over=_run(project, options["over"]),
+                while_labelling=options["while_labelling"],
             )
         except runs.Refused as error:
             raise CommandError(str(error), returncode=2) from error
@@ -72,7 +83,7 @@ class Command(BaseCommand):
 
     def _tell(self, run: Run, said: str) -> str:
         """Say how far the run is, unless that was `said` already; what was said."""
-        done = runs.progress(run)
+        done = watching.progress(run)
         causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
         words = (
             f"{run.state}: {done.answered} of {done.requests} requests answered,"
@@ -90,6 +101,15 @@ def _project(slug: str) -> Project:
             f"There is no project {slug!r}. Import items with --create.", returncode=2
         )
     return project
+
+
+def _run(project: Project, number: int | None) -> Run | None:
+    if number is None:
+        return None
+    found = Run.objects.in_project(project).filter(number=number).first()
+    if found is None:
+        raise CommandError(f"{project.slug} has no run {number}.", returncode=2)
+    return found
 
 
 def _strategy(slug: str) -> Any:

@@ -1,0 +1,107 @@
+"""Canaries: a small frozen set of items that an evaluator is asked about again and again.
+
+Each asking has an occasion of its own, so that nothing is taken from what was answered before;
+what changes then is the evaluator.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation.models import Membership, Project
+from judging import runs
+from judging.errors import Refused
+from judging.models import Endpoint, Outcome, Run, StrategyVersion
+
+ITEMS = 20
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far a later asking differs from the first: of `n` items that both decided, `changed`
+    have another outcome. `share` is changed / n, None where n is 0."""
+
+    run: Run
+    n: int
+    changed: int
+
+    @property
+    def share(self) -> float | None:
+        return self.changed / self.n if self.n else None
+
+
+def begin(
+    project: Project,
+    *,
+    strategy: StrategyVersion,
+    endpoint: Endpoint,
+    member: Membership | None = None,
+    items: int = ITEMS,
+    seed: int | None = None,
+    while_labelling: bool = False,
+) -> Run:
+    """The first asking, over a random part of the items; later ones are over the same."""
+    if strategy.strategy().frame == "explanation":
+        raise Refused("A canary asks about items. Choose a strategy that judges them itself.")
+    return runs.start(
+        project,
+        strategy=strategy,
+        endpoint=endpoint,
+        member=member,
+        limit=items,
+        seed=seed,
+        occasion=_occasion(timezone.now()),
+        while_labelling=while_labelling,
+    )
+
+
+def ask_again(run: Run, member: Membership | None = None, *, while_labelling: bool = False) -> Run:
+    """The same of the same evaluator once more, in the very texts that the first asking pinned."""
+    if not run.occasion:
+        raise Refused(f"Run {run.number} is no canary: it takes what was answered before.")
+    first = first_of(run)
+    return runs.clone(
+        first,
+        member,
+        as_pinned=True,
+        occasion=_occasion(timezone.now()),
+        while_labelling=while_labelling,
+    )
+
+
+def first_of(run: Run) -> Run:
+    """The first asking of the canary that a run belongs to."""
+    return run.sources.first() or run
+
+
+def drift(askings: Sequence[Run]) -> list[Drift]:
+    """How far each asking after the first differs from it, by result and detail of the items.
+
+    Items that either of the two misses are in neither number: a failure is no drift.
+    """
+    first, *later = sorted(askings, key=lambda run: run.number)
+    before = _said(first)
+    found = []
+    for run in later:
+        now = _said(run)
+        both = before.keys() & now.keys()
+        found.append(Drift(run, len(both), sum(before[key] != now[key] for key in both)))
+    return found
+
+
+def _said(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
+    """What a run says of each item and axis that it decided; of a rating, its values."""
+    decided = run.outcomes.settled().exclude(result=Outcome.Result.MISSING)
+    rows = decided.values_list("item", "axis", "result", "detail", "values")
+    return {
+        (item, axis): (result, detail, values if result == Outcome.Result.SCORED else None)
+        for item, axis, result, detail, values in rows
+    }
+
+
+def _occasion(now: datetime) -> str:
+    """Its own, also where two projects ask the same evaluator in the same second."""
+    return f"canary {now:%Y-%m-%d} {secrets.token_hex(6)}"

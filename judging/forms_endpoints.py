@@ -1,0 +1,110 @@
+"""An endpoint as people enter it, in the admin and on its own page."""
+
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+
+from judging.models import Endpoint
+from judging.models.evaluators import PROVIDER_CHOICES, SHAPES
+from judging.providers.addresses import check
+from judging.providers.errors import ForbiddenAddress
+
+# What can be set up by hand; the others come with imports and with Blindspot itself.
+ASKED = ("openai_compatible", "anthropic", "gemini")
+TAKEN_NAMES = frozenset({"new"})
+GROUPS = {
+    "Who is asked": ("name", "provider", "address", "key_variable", "model"),
+    "How": ("api", "template", "json_mode", "parameters"),
+    "Limits": ("in_flight", "per_minute", "tokens_per_minute", "timeout"),
+    "Prices": ("price_in", "price_out"),
+}
+
+
+class EndpointForm(forms.ModelForm):
+    """An endpoint whose address may be called and whose parameters can be sent."""
+
+    def clean_address(self) -> str:
+        address: str = self.cleaned_data["address"]
+        try:
+            return check(address, settings.EVALUATOR_HOSTS) if address else ""
+        except ForbiddenAddress as error:
+            # The model would not see an address that was refused, and ask for one as well.
+            self.instance.address = address
+            raise ValidationError(str(error)) from error
+
+    def clean_parameters(self) -> Any:
+        # An empty field is None to Django, and no run could be planned with it.
+        parameters = self.cleaned_data["parameters"]
+        return {} if parameters is None else parameters
+
+
+class EndpointPageForm(EndpointForm):
+    """The form of an endpoint's own page, without what runs rest on."""
+
+    class Meta:
+        model = Endpoint
+        fields = [name for names in GROUPS.values() for name in names]
+        labels = {
+            "key_variable": "Variable that holds the key",
+            "model": "Model",
+            "api": "API",
+            "template": "Template",
+            "json_mode": "JSON",
+            "in_flight": "Calls in flight",
+            "per_minute": "Calls a minute",
+            "tokens_per_minute": "Tokens a minute",
+            "timeout": "Seconds for one call",
+            "price_in": "Price of a million tokens in",
+            "price_out": "Price of a million tokens out",
+        }
+        help_texts = {
+            "name": "Short, of letters, digits, hyphens and underscores. It stays.",
+            "address": "Base URL with the version: https://host/v1 for OpenAI-compatible servers"
+            " and Anthropic, https://host/v1beta for Gemini.",
+            "key_variable": "The environment variable of server and workers that holds the key; "
+            "its name ends in _API_KEY. Empty: no key is sent. The key itself is never stored.",
+            "model": "As the provider spells it.",
+            "api": "Completions are for OpenAI-compatible servers that leave the template to us.",
+            "json_mode": "Only where the evaluator offers it, and only for strategies that ask for "
+            "JSON. Anthropic gives JSON by schema.",
+            "parameters": "A JSON object that goes over the defaults, for example "
+            '{"max_tokens": 500}. null takes a default away: {"temperature": null}.',
+            "in_flight": "At the same time, by all workers together.",
+            "per_minute": "Empty: no such limit.",
+            "tokens_per_minute": "In and out together. Empty: no such limit.",
+            "timeout": "After that a call is broken off and tried again.",
+            "price_in": "Empty: unknown, and runs cannot be capped. 0: free.",
+            "price_out": "In the same currency.",
+        }
+        widgets = {
+            "template": forms.Textarea({"rows": 3, "spellcheck": "false"}),
+            "parameters": forms.Textarea({"rows": 2, "spellcheck": "false"}),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.resting = bool(self.instance.pk) and self.instance.runs.exists()
+        if self.instance.pk:
+            del self.fields["name"]
+        else:
+            provider = cast(forms.ChoiceField, self.fields["provider"])
+            provider.choices = [(name, PROVIDER_CHOICES[name]) for name in ASKED]
+        for name in SHAPES if self.resting else ():
+            self.fields[name].disabled = True
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name in TAKEN_NAMES:
+            raise ValidationError("This name is an address of ours: choose another one.")
+        return name
+
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields that can be changed, under their headings."""
+        changed = {name for name, field in self.fields.items() if not field.disabled}
+        groups = (
+            (title, [self[name] for name in names if name in changed])
+            for title, names in GROUPS.items()
+        )
+        return [(title, fields) for title, fields in groups if fields]

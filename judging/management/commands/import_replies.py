@@ -1,0 +1,155 @@
+from argparse import ArgumentParser
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from annotation.management import files
+from annotation.models import Project
+from formats.readers import REPLIES, unlocked
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
+from judging import recording, selecting, strategies, transcripts
+from judging.errors import Refused
+from judging.models import StrategyVersion
+from judging.recording import Part, Report
+from judging.transcripts import Transcript
+from judging.verdicts import CHOICES
+
+REASON = "Nothing was imported; mend these rows, or take them out."
+
+
+class Command(BaseCommand):
+    help = (
+        "Make runs of replies that exist already, so that nothing is paid again: study 001's "
+        "published detectors (one file, the folder or its zip), an OpenAI batch's output file "
+        "(custom_id: the item's key, or KEY|ROLE|ORDER|SAMPLE), or JSON Lines with item, text "
+        "and / or value (one) or values (by metric), and role, order, axis, sample, finish, model, "
+        "tokens_in, tokens_out, cause where there is something to say. One bad row, and nothing is "
+        "imported; again is nothing new."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path, help="a file, or study 001's folder or zip")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--endpoint", default="", metavar="NAME", help="who said it; made if it is not there"
+        )
+        parser.add_argument("--strategy", default="", metavar="SLUG", help="how it was asked")
+        parser.add_argument("--format", choices=sorted(REPLIES), required=True)
+        parser.add_argument(
+            "--verdicts",
+            choices=CHOICES,
+            default="",
+            help="which decide: those stored in the file, or what our parser reads in the texts; "
+            "default: stored where there are any. Both are kept",
+        )
+        parser.add_argument("--password", default="", help="of an encrypted archive")
+        parser.add_argument(
+            "--while-labelling", action="store_true", help="also while people label the items"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
+        parser.add_argument(
+            "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = _project(options["project"])
+        with files.errors(options["errors"]) as file:
+            parts, bad = _parts(project, _rows(options), options)
+            try:
+                report = recording.store(
+                    project,
+                    parts,
+                    now=timezone.now(),
+                    wanted=options["verdicts"],
+                    dry_run=options["dry_run"] or bool(bad),
+                    while_labelling=options["while_labelling"],
+                )
+            except Refused as refused:
+                raise files.refusal(str(refused)) from refused
+            bad += report.bad
+            files.tell([("bad", row) for row in bad], self.stderr, file)
+        if bad:
+            raise files.refusal(f"{len(bad):,} rows cannot be used. {REASON}")
+        for line in _summary(report, project.slug, options["dry_run"]):
+            self.stdout.write(line)
+
+
+def _project(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    if project is None:
+        raise files.refusal(f"There is no project {slug!r}. Import its items first.")
+    if project.archived_at:
+        raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
+    return project
+
+
+def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
+    try:
+        reader = unlocked(REPLIES[options["format"]], options["password"])
+        return reader(options["path"], DEFAULT_LIMITS)
+    except FormatError as error:
+        raise files.refusal(str(error)) from error
+
+
+def _parts(
+    project: Project, rows: Iterable[Row | BadRow], options: dict[str, Any]
+) -> tuple[list[Part], list[BadRow]]:
+    """The rows by endpoint and strategy, checked, and those that cannot be used."""
+    bad: list[BadRow] = []
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if isinstance(row, BadRow):
+            bad.append(row)
+        else:
+            found[_endpoint(row, options), _slug(row, options)].append(row)
+    parts = []
+    for (endpoint, slug), told in sorted(found.items()):
+        version = _version(slug)
+        checked = list(transcripts.check(told, recording.strategy_in(project, version)))
+        bad += [one for one in checked if isinstance(one, BadRow)]
+        if good := [one for one in checked if isinstance(one, Transcript)]:
+            parts.append(Part(endpoint, version, good))
+    return parts, bad
+
+
+def _endpoint(row: Row, options: dict[str, Any]) -> str:
+    name = options["endpoint"] or row.values.get("endpoint") or ""
+    if not isinstance(name, str) or not 0 < len(name) <= 80:
+        raise files.refusal(f"{row.file} does not tell who said it. Add --endpoint NAME.")
+    return name
+
+
+def _slug(row: Row, options: dict[str, Any]) -> str:
+    prompt = row.values.get("prompt")
+    slug = options["strategy"] or transcripts.STRATEGIES.get(str(prompt), "")
+    if not slug:
+        raise files.refusal(
+            f"{row.file} does not tell how it was asked. Add --strategy SLUG, one of "
+            f"{', '.join(strategies.load_all())}."
+        )
+    return str(slug)
+
+
+def _version(slug: str) -> StrategyVersion:
+    try:
+        return selecting.strategy_version(slug)
+    except KeyError as error:
+        known = ", ".join(strategies.load_all())
+        raise files.refusal(f"There is no strategy {slug!r}; known are {known}.") from error
+
+
+def _summary(report: Report, slug: str, dry_run: bool) -> Iterator[str]:
+    verb = "would be recorded" if dry_run else "recorded"
+    yield (
+        f"{slug}: {len(report.runs):,} runs {verb} with {report.replies:,} replies, "
+        f"{len(report.known):,} were there already."
+    )
+    if report.differing:
+        yield (
+            f"In {report.differing:,} items the stored verdict differs from what our parser reads; "
+            "the pages of the runs list them."
+        )

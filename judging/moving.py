@@ -1,0 +1,44 @@
+"""How a run gets from one state to the next, and the record of it."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.utils import timezone
+
+from annotation import writing
+from annotation.models import Event, Membership
+from judging.errors import Refused
+from judging.models import Run
+
+ENDED = frozenset({Run.State.FINISHED, Run.State.CANCELLED})
+
+
+def move(
+    run: Run,
+    allowed: Collection[str],
+    state: str,
+    member: Membership | None,
+    *,
+    reason: str = "",
+    **data: Any,
+) -> None:
+    """Move a run on, unless somebody else moved it out of the allowed states meanwhile."""
+    finished = timezone.now() if state in ENDED else None
+    values = {"state": state, "reason": reason, "finished_at": finished}
+    with writing.transact():
+        moved = Run.objects.filter(pk=run.pk, state__in=allowed).update(**values)
+        run.refresh_from_db(fields=list(values))
+        if not moved:
+            raise Refused(f"Run {run.number} is {run.state}, so it cannot become {state}.")
+        record(f"run {state}", run, member, reason=reason, **data)
+
+
+def record(kind: str, run: Run, member: Membership | None, **data: Any) -> None:
+    """Put on record what happened to a run, in the transaction that does it."""
+    Event.record(
+        kind,
+        f"run {run.number}",
+        project_id=run.project_id,
+        member_id=member.pk if member else None,
+        **data,
+    )

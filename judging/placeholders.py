@@ -1,0 +1,55 @@
+"""The names in double braces that a prompt may hold, and how they are filled.
+
+Which texts of an item a frame shows is said here; a strategy adds names by what it declares:
+{{axis}} and {{rubric}} with axes, {{metrics}} and {{form}} with metrics, {{examples}} with
+examples, and in a chain the names of the earlier steps.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+# Names that are not free for a step of a chain.
+RESERVED = frozenset(
+    {
+        "question", "response", "reference", "first", "second", "explanation", "score",
+        "axis", "rubric", "metrics", "form", "examples",
+    }
+)  # fmt: skip
+
+
+class Shown(NamedTuple):
+    """What the prompts of a frame show: names that they must hold, and that they may."""
+
+    needed: frozenset[str]
+    allowed: frozenset[str] = frozenset()
+
+
+SHOWN: dict[str, Shown] = {
+    "single": Shown(frozenset({"question", "response"})),
+    "pair": Shown(frozenset({"question", "first", "second"})),
+    "reference": Shown(frozenset({"question", "response", "reference"})),
+    "detection": Shown(frozenset({"question", "response"})),
+    "rating": Shown(frozenset({"question", "response"}), frozenset({"reference"})),
+    "rubric": Shown(frozenset({"response"}), frozenset({"question", "reference"})),
+    "matching": Shown(frozenset({"response", "reference"}), frozenset({"question"})),
+    "explanation": Shown(frozenset({"explanation"}), frozenset({"score"})),
+}
+# frame -> the names that its prompt must hold
+PLACEHOLDERS = {frame: shown.needed for frame, shown in SHOWN.items()}
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """`template` with each {{name}} replaced, in one pass: inserted text is never expanded."""
+    return PLACEHOLDER.sub(lambda found: values[found[1]], template)
+
+
+def used(template: str) -> set[str]:
+    """The names that a template holds."""
+    return set(PLACEHOLDER.findall(template))
+
+
+def is_odd(template: str) -> bool:
+    """Whether double braces are left that make no name, such as {{ first }}."""
+    return "{{" in PLACEHOLDER.sub("", template)

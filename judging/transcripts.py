@@ -1,0 +1,221 @@
+"""Replies that evaluators, or people, gave elsewhere, as rows of files tell them; pure.
+
+A row names the item and which call it answers, and says what came of it: a text, a value that was
+read in it by somebody else, or why there is none.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from formats.rows import BadRow, Row
+from judging import frames, outputs
+from judging.frames import CallSpec
+from judging.outputs import Reading
+from judging.providers import openai_compatible
+from judging.providers.errors import EvaluatorError, fit_to_show
+from judging.strategies import Strategy
+
+# A row that says which detector and prompt it is from, where the published folders tell it.
+STRATEGIES = {
+    "simple_prompt_baseline/baseline_errordetection_prompt_1": "detect-1a",
+    "simple_prompt_baseline/baseline_errordetection_prompt_2": "detect-1b",
+    "simple_prompt_baseline/baseline_errordetection_prompt_3": "detect-2a",
+    "simple_prompt_baseline/baseline_errordetection_prompt_4": "detect-2b",
+    "advanced_prompt_baseline/cot_instruction_prompt": "detect-steps",
+    "self_consistency/baseline_errordetection_prompt_1": "detect-self-consistency",
+    "majority_vote/majority_vote": "majority",
+}
+MOST_SAMPLES = 1000
+STORED = "stored"
+CAUSES = (
+    "refused", "filtered", "truncated", "off_scale", "unparsable", "rejected", "rate-limited",
+    "timed_out", "unavailable",
+)  # fmt: skip
+
+_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+_CAUSES_OF_STATUS = {0: "timed_out", 408: "timed_out", 429: "rate-limited"}
+
+
+class _FaultError(ValueError):
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One reply as a row tells it.
+
+    `text` None means that it was not kept. `stored` is what somebody else read in it, None if the
+    row does not say. A reply that never came has a `cause` and no text. `decided` is what was made
+    of all replies about the item: (what was said of it,), or () if the row does not say.
+    """
+
+    row: Row
+    item: str
+    spec: CallSpec
+    sample: int
+    text: str | None = None
+    finish: str = "stop"
+    model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    stored: Reading | None = None
+    cause: str = ""
+    message: str = ""
+    decided: tuple[str | None, ...] = ()
+
+    def bad(self, field: str, reason: str) -> BadRow:
+        return BadRow(self.row.file, self.row.line, field, reason)
+
+
+def check(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
+    """Each row as a reply to the strategy, or why it cannot be one."""
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        try:
+            yield _transcript(row, strategy)
+        except _FaultError as fault:
+            yield BadRow(row.file, row.line, fault.field, str(fault))
+
+
+def _transcript(row: Row, strategy: Strategy) -> Transcript:
+    values = row.values
+    told = Transcript(
+        row=row,
+        item=_item(values),
+        spec=_spec(values, strategy),
+        sample=_whole(values, "sample", MOST_SAMPLES),
+        decided=_decided(values, strategy),
+    )
+    if "body" in values or "error" in values:
+        return _answered(told, values)
+    text, cause = values.get("text"), _cause(values)
+    if not isinstance(text, str | None):
+        raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
+    told = replace(
+        told,
+        text=None if text is None else outputs.storable(text),
+        finish=_word(values, "finish") or "stop",
+        model=_word(values, "model"),
+        tokens_in=_tokens(values, "tokens_in"),
+        tokens_out=_tokens(values, "tokens_out"),
+        stored=_stored(values, strategy, cause),
+        cause=cause if text is None else "",
+    )
+    if told.text is None and told.stored is None and not (told.cause or told.decided):
+        raise _FaultError("text", "is missing. Give a text, a value, values, or a cause.")
+    return told
+
+
+def _item(values: Mapping[str, Any]) -> str:
+    key = values.get("item", values.get("key"))
+    if not isinstance(key, str) or not key:
+        raise _FaultError("item", "is missing. Give the key of the item.")
+    return key
+
+
+def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
+    """The call of the deciding step; where there is only one, a row need not name it."""
+    axis = _word(values, "axis")
+    axes = [one.slug for one in strategy.axes]
+    if axis not in (axes or [""]):
+        raise _FaultError("axis", f"is {axis!r}; the strategy has {', '.join(axes) or 'none'}.")
+    known = frames.calls(strategy, axis=axis, step=strategy.last_step)
+    if not known:
+        return CallSpec("")
+    role, order = _word(values, "role"), _whole(values, "order", 9)
+    if not role and len(known) == 1:
+        return known[0]
+    spec = CallSpec(role, order, axis, strategy.last_step)
+    if spec not in known:
+        listed = ", ".join(f"{one.role} {one.order}" for one in known)
+        raise _FaultError("role", f"and order are {role!r} {order}; the strategy asks {listed}.")
+    return spec
+
+
+def _answered(told: Transcript, values: Mapping[str, Any]) -> Transcript:
+    """The reply of a provider as a batch keeps it."""
+    if "error" in values:
+        status = values["status"]
+        cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")
+        return replace(told, cause=cause, message=fit_to_show(str(values["error"])))
+    try:
+        said = openai_compatible.recorded(values["body"], _UNKNOWN)
+    except EvaluatorError as error:
+        raise _FaultError("response.body", f"{error} Give the batch's output file.") from error
+    return replace(
+        told,
+        text=outputs.storable(said.text),
+        finish=said.finish,
+        model=said.model,
+        tokens_in=said.tokens_in,
+        tokens_out=said.tokens_out,
+    )
+
+
+def _stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> Reading | None:
+    """What somebody else read in the reply: a value, or one for each metric."""
+    name = "values" if "values" in values else "value"
+    if name not in values:
+        return None
+    if values[name] is None:
+        return Reading(None, path="", cause=cause or "unparsable")
+    reading = _as_read(values[name], strategy)
+    if reading.cause == "unparsable":
+        raise _FaultError(name, f"is {str(values[name])[:60]!r}, which {strategy.slug} never says.")
+    return replace(reading, path=STORED if reading.value is not None else "", explanation="")
+
+
+def _as_read(value: Any, strategy: Strategy) -> Reading:
+    """A value, read by the rules for a reply that says nothing else."""
+    output = strategy.step(strategy.last_step).output
+    said = value if isinstance(value, dict) else {output: value}
+    plain = replace(strategy, parser="", worded=False, explanation=False)
+    spec = frames.calls(strategy, step=strategy.last_step)[0]
+    return outputs.read(plain, json.dumps(said), spec=spec)
+
+
+def _decided(values: Mapping[str, Any], strategy: Strategy) -> tuple[str | None, ...]:
+    if "decided" not in values:
+        return ()
+    decided = values["decided"]
+    if strategy.frame not in ("detection", "fold") or decided not in ("error", "no_error", None):
+        raise _FaultError("decided", f"is {str(decided)[:40]!r}; only detection can be decided.")
+    return (decided,)
+
+
+def _cause(values: Mapping[str, Any]) -> str:
+    cause = _word(values, "cause")
+    if cause and cause not in CAUSES:
+        raise _FaultError("cause", f"is {cause[:40]!r}; causes are {', '.join(CAUSES)}.")
+    return cause
+
+
+def _word(values: Mapping[str, Any], name: str) -> str:
+    word = values.get(name)
+    if word is None:
+        return ""
+    if not isinstance(word, str) or len(word) > 200:
+        raise _FaultError(name, "is not a text of at most 200 characters.")
+    return word
+
+
+def _whole(values: Mapping[str, Any], name: str, most: int) -> int:
+    number = values.get(name)
+    if number is None:
+        return 0
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < most:
+        raise _FaultError(
+            name, f"is {str(number)[:40]!r}; give a whole number from 0 to {most - 1}."
+        )
+    return number
+
+
+def _tokens(values: Mapping[str, Any], name: str) -> int | None:
+    return None if values.get(name) is None else _whole(values, name, 2**31)

@@ -1,0 +1,20 @@
+"""Strategies for tests, complete with the metrics of a task type."""
+
+from annotation import tasktypes
+from judging import criteria
+from judging.strategies import Strategy, with_metrics
+
+# frame -> a shipped task type whose metrics fit it
+TASKS = {"rating": "rating", "rubric": "rubric-scoring"}
+
+
+def task_type(slug: str) -> tasktypes.TaskType:
+    return tasktypes.from_definition(tasktypes.definitions()[slug])
+
+
+def complete(strategy: Strategy) -> Strategy:
+    """The strategy with the metrics of a task type that fits, if it takes them from there."""
+    if not strategy.metrics_from:
+        return strategy
+    task = task_type(TASKS[strategy.frame])
+    return with_metrics(strategy, criteria.of_task(task), decides=task.deciding.name)

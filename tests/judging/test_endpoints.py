@@ -1,0 +1,223 @@
+"""Endpoints in the browser and in the API: who sees, tests, adds and changes them."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import ApiToken
+from judging.models import Endpoint, Reply
+from tests.builders import Cast, cast, make_account
+from tests.judging.builders_judging import make_endpoint, make_items, make_run
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
+
+pytestmark = pytest.mark.django_db
+
+GOOD = {
+    "name": "judge",
+    "provider": "anthropic",
+    "address": "https://evaluator.example/v1/",
+    "key_variable": "JUDGE_API_KEY",
+    "model": "judge-1",
+    "api": "chat",
+    "json_mode": "json_schema",
+    "template": "",
+    "parameters": '{"max_tokens": 50}',
+    "in_flight": 4,
+    "timeout": 60,
+    "price_in": "2.50",
+}
+KEY = "sk-test-4f1d/9b2e77aa0c31"
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(make_account("boss", is_superuser=True))
+    return client
+
+
+def seen_by(people: Cast, person: str, address: str) -> Any:
+    client = Client()
+    account = people.account(person)
+    assert account is not None
+    client.force_login(account)
+    return client.get(address)
+
+
+def page(client: Client, endpoint: Endpoint, way: str = "") -> Any:
+    return client.get(f"/endpoints/{endpoint.name}/{way}")
+
+
+def text(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+def test_a_site_admin_sets_one_up(admin: Client) -> None:
+    answer = admin.post("/endpoints/new/", GOOD, follow=True)
+    found = Endpoint.objects.get(name="judge")
+    assert (found.address, found.parameters) == ("https://evaluator.example/v1", {"max_tokens": 50})
+    assert "Endpoint judge is saved." in text(answer)
+    assert "max_tokens = 50" in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"address": "http://169.254.169.254/"}, "may not be called"),
+        ({"address": "http://10.0.0.7/v1"}, "EVALUATOR_HOSTS"),
+        ({"address": ""}, "Give the base URL"),
+        ({"name": "new"}, "choose another one"),
+        ({"provider": "recorded"}, "Select a valid choice"),
+        ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
+        ({"parameters": '{"api_key": "sk-x"}'}, "looks like a key"),
+        ({"json_mode": "json_object"}, "by schema"),
+        ({"api": "completions"}, "no completions"),
+        ({"provider": "openai_compatible", "api": "completions"}, "need the model"),
+        ({"provider": "gemini", "model": "a b"}, "named by letters"),
+        ({"key_variable": "SECRET_KEY"}, "Enter a valid value"),
+    ],
+)
+def test_one_that_cannot_be_asked_is_refused_at_its_field(
+    admin: Client, wrong: dict[str, Any], words: str
+) -> None:
+    answer = admin.post("/endpoints/new/", GOOD | wrong)
+    assert answer.status_code == 422
+    assert words in text(answer)
+    assert not Endpoint.objects.filter(name="judge").exists()
+
+
+def test_what_runs_rest_on_stays_and_the_rest_is_changed(admin: Client, people: Cast) -> None:
+    make_items(people.project, 1)
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    make_run(people.project, endpoint)
+    changed = GOOD | {"timeout": 7, "address": endpoint.address}
+    assert "what shapes its requests stays" in text(page(admin, endpoint, "edit/"))
+    admin.post(f"/endpoints/{endpoint.name}/edit/", changed)
+    found = Endpoint.objects.get(pk=endpoint.pk)
+    assert (found.model, found.provider, found.timeout) == (endpoint.model, endpoint.provider, 7)
+    assert found.name == endpoint.name
+
+
+def test_one_that_no_run_rests_on_can_become_another(admin: Client) -> None:
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    admin.post(f"/endpoints/{endpoint.name}/edit/", GOOD)
+    assert Endpoint.objects.get(pk=endpoint.pk).provider == "anthropic"
+
+
+def test_researchers_see_and_only_admins_change(people: Cast) -> None:
+    endpoint = make_endpoint("https://evaluator.example/v1")
+    listed = text(seen_by(people, "researcher", "/endpoints/"))
+    assert endpoint.name in listed
+    assert "New endpoint" not in listed
+    assert "/edit/" not in text(seen_by(people, "researcher", f"/endpoints/{endpoint.name}/"))
+    assert seen_by(people, "annotator", "/endpoints/").status_code == 403
+    assert seen_by(people, "stranger", "/endpoints/").status_code == 404
+
+
+def test_who_ran_in_an_archived_project_only_sees_none(people: Cast) -> None:
+    people.project.archived_at = people.project.created_at
+    people.project.save()
+    assert seen_by(people, "researcher", "/endpoints/").status_code == 404
+
+
+def test_the_list_asks_as_much_for_many_as_for_few(
+    admin: Client, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(20):
+        make_endpoint("https://evaluator.example/v1")
+    with django_assert_max_num_queries(8):
+        admin.get("/endpoints/")
+
+
+def test_a_page_says_whether_the_key_is_set_and_never_the_key(
+    admin: Client, monkeypatch: Any
+) -> None:
+    endpoint = make_endpoint("https://evaluator.example/v1", key_variable="OUR_API_KEY")
+    assert "not set" in text(page(admin, endpoint))
+    monkeypatch.setenv("OUR_API_KEY", KEY)
+    shown = text(page(admin, endpoint)) + text(admin.get("/endpoints/"))
+    assert "not set" not in shown
+    assert "OUR_API_KEY" in shown
+    assert KEY not in shown
+
+
+def test_a_name_with_dots_has_a_page(admin: Client) -> None:
+    endpoint = make_endpoint("", name="gpt-3.5-turbo-0125", provider="recorded")
+    assert "nothing to test" in text(page(admin, endpoint))
+
+
+def test_a_test_call_shows_reply_tokens_seconds_and_cost(
+    admin: Client, evaluator: ScriptedEvaluator
+) -> None:
+    endpoint = make_endpoint(evaluator, price_in=10, price_out=20)
+    answer = admin.post(f"/endpoints/{endpoint.name}/test/")
+    tried = answer.context["tried"]
+    assert answer.status_code == 200
+    assert (tried.finish, tried.model) == ("stop", f"{endpoint.model}-0001")
+    assert tried.cost == Decimal(tried.tokens_in * 10 + tried.tokens_out * 20).scaleb(-6)
+    assert "It answers." in text(answer)
+    assert not Reply.objects.exists()
+
+
+def test_a_test_call_that_fails_shows_the_words_of_the_provider(
+    admin: Client, evaluator: ScriptedEvaluator
+) -> None:
+    endpoint = make_endpoint(evaluator, "not_found")
+    answer = admin.post(f"/endpoints/{endpoint.name}/test/")
+    assert answer.status_code == 422
+    assert "The provider answered 404: there is no such model" in text(answer)
+    assert len(evaluator.log) == 1
+
+
+def test_nobody_tests_while_the_evaluator_wants_a_pause(
+    admin: Client, evaluator: ScriptedEvaluator
+) -> None:
+    endpoint = make_endpoint(evaluator, paused_until="2999-01-01T00:00:00Z")
+    assert "asked not to be called" in text(admin.post(f"/endpoints/{endpoint.name}/test/"))
+    assert not evaluator.log
+
+
+@pytest.mark.parametrize("provider", ["recorded", "derived"])
+def test_what_nobody_answers_says_so(admin: Client, provider: str) -> None:
+    endpoint = make_endpoint("", provider=provider)
+    answer = admin.post(f"/endpoints/{endpoint.name}/test/")
+    assert answer.status_code == 422
+    assert "ask" in answer.context["tried"].problem
+
+
+def test_what_the_headers_say_is_left_stands_on_the_page(
+    admin: Client, evaluator: ScriptedEvaluator
+) -> None:
+    headers = {"x-ratelimit-remaining-tokens": "149984", "x-ratelimit-limit-tokens": "150000"}
+    evaluator.script = Script(headers=headers)
+    endpoint = make_endpoint(evaluator)
+    answer = admin.post(f"/endpoints/{endpoint.name}/test/")
+    assert "149,984" in text(answer)
+    assert "150,000" in text(page(admin, endpoint))
+
+
+def from_api(people: Cast, person: str, address: str) -> Any:
+    account = people.account(person)
+    assert account is not None
+    _, key = ApiToken.issue(account, "test")
+    return Client(headers={"Authorization": f"Bearer {key}"}).get(f"/api/v1/{address}")
+
+
+def test_the_api_gives_the_same_and_no_key(people: Cast, monkeypatch: Any) -> None:
+    monkeypatch.setenv("OUR_API_KEY", KEY)
+    endpoint = make_endpoint(
+        "https://evaluator.example/v1", key_variable="OUR_API_KEY", price_in="2.5"
+    )
+    listed = from_api(people, "researcher", "endpoints/").json()["results"]
+    one = from_api(people, "lead", f"endpoints/{endpoint.name}/").json()
+    assert one in listed
+    assert (one["key_variable"], one["key_set"]) == ("OUR_API_KEY", True)
+    assert (one["parameters"], one["price_out"]) == ({"temperature": 0}, None)
+    assert KEY not in str(listed)
+    assert from_api(people, "adjudicator", "endpoints/").status_code == 403

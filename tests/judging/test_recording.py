@@ -1,0 +1,242 @@
+"""Replies that were made elsewhere become recorded runs, by command."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Event, Item, Project
+from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
+from tests.builders import make_item, make_member, make_project, make_resolution
+from tests.judging.builders_judging import make_endpoint, make_items
+
+pytestmark = pytest.mark.django_db
+
+ERROR = "Therefore, the model response contains an error."
+NO_ERROR = "Therefore, the model response contains no error."
+ROWS = (
+    {"item": "item-1", "text": ERROR, "value": "error", "model": "m-1", "tokens_in": 9},
+    {"item": "item-2", "text": NO_ERROR, "value": "error"},
+    {"item": "item-3", "text": "Hm.", "value": None},
+    {"item": "item-4", "cause": "refused"},
+)
+
+
+@pytest.fixture
+def project() -> Project:
+    project = make_project("p", task_type="error-detection")
+    make_items(project, 3, "error")
+    make_items(project, 1, "no_error")
+    return project
+
+
+def written(folder: Path, *rows: dict[str, Any], name: str = "replies.jsonl") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def imported(path: Path, **options: Any) -> str:
+    said = io.StringIO()
+    named = {"project": "p", "endpoint": "detector", "strategy": "detect-1a", "format": "jsonl"}
+    call_command("import_replies", str(path), **(named | options), stdout=said, stderr=said)
+    return said.getvalue()
+
+
+def refused(path: Path, **options: Any) -> str:
+    """What is said of an import that is refused; nothing of it may be stored."""
+    said = io.StringIO()
+    named = {"project": "p", "endpoint": "detector", "strategy": "detect-1a", "format": "jsonl"}
+    with pytest.raises(CommandError) as error:
+        call_command("import_replies", str(path), **(named | options), stdout=said, stderr=said)
+    assert not Run.objects.exists()
+    assert not Request.objects.exists()
+    return said.getvalue() + str(error.value)
+
+
+@pytest.mark.databases
+def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Path) -> None:
+    assert "1 runs recorded with 4 replies" in imported(written(tmp_path, *ROWS))
+    run = Run.objects.get()
+    assert (run.kind, run.state, run.parser, run.number) == ("recorded", "finished", "stored", 1)
+    assert (run.endpoint.name, run.endpoint.provider) == ("detector", "recorded")
+    assert run.pinned["recorded"]["files"] == ["replies.jsonl"]
+    found = run.outcomes.order_by("item__key").values_list("result", "detail", "cause", "truth")
+    assert list(found) == [
+        ("detected", "error", "", "error"),
+        ("detected", "error", "", "error"),
+        ("missing", "", "unparsable", "error"),
+        ("missing", "", "refused", "no_error"),
+    ]
+    assert Event.objects.filter(kind="run recorded").count() == 1
+
+
+@pytest.mark.databases
+def test_requests_replies_and_both_readings_are_on_record(project: Project, tmp_path: Path) -> None:
+    imported(written(tmp_path, *ROWS))
+    states = Request.objects.order_by("calls__outcome__item__key").values_list("state", "cause")
+    assert list(states) == [("answered", "")] * 3 + [("failed", "refused")]
+    reply = Reply.objects.get(request__calls__outcome__item__key="item-1")
+    assert (reply.text, reply.model, reply.tokens_in, reply.cost) == (ERROR, "m-1", 9, None)
+    second = Reading.objects.filter(reply__request__calls__outcome__item__key="item-2")
+    assert dict(second.values_list("path", "value")) == {"stored": "error", "pattern": "no_error"}
+    assert Call.objects.count() == 4
+
+
+def test_an_items_first_reply_is_noted(project: Project, tmp_path: Path) -> None:
+    imported(written(tmp_path, *ROWS[:2]))
+    seen = Item.objects.exclude(first_reply_at=None).values_list("key", flat=True)
+    assert sorted(seen) == ["item-1", "item-2"]
+
+
+@pytest.mark.databases
+def test_the_same_file_again_adds_nothing(project: Project, tmp_path: Path) -> None:
+    path = written(tmp_path, *ROWS)
+    imported(path)
+    counts = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
+    said = imported(written(tmp_path, *reversed(ROWS), name="renamed.jsonl"))
+    assert "0 runs recorded with 0 replies, 1 were there already" in said
+    after = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
+    assert after == counts
+
+
+def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
+    project: Project, tmp_path: Path
+) -> None:
+    path = written(tmp_path, *ROWS)
+    imported(path)
+    imported(path, verdicts="parsed")
+    first, second = Run.objects.order_by("number")
+    assert (first.parser, second.parser) == ("stored", second.asked().parser and second.parser)
+    results = [run.outcomes.get(item__key="item-2").result for run in (first, second)]
+    assert results == ["detected", "undetected"]
+    assert Request.objects.count() == 4
+
+
+def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
+    project: Project, tmp_path: Path, client: Client
+) -> None:
+    imported(written(tmp_path, *ROWS))
+    client.force_login(make_member(project, role="researcher").account)
+    page = client.get(reverse("run", args=["p", 1])).content.decode()
+    assert "3 items have both" in page
+    assert "in 1 of them the two differ" in page
+    table = page[page.index("Items whose verdicts differ") : page.index("</table>")]
+    assert "item-2" in table
+    assert "item-1" not in table
+
+
+def test_the_page_of_an_item_says_that_the_prompt_of_a_recorded_reply_is_not_known(
+    project: Project, tmp_path: Path, client: Client
+) -> None:
+    imported(written(tmp_path, *ROWS))
+    client.force_login(make_member(project, role="researcher").account)
+    page = client.get(reverse("run-item", args=["p", 1, "item-1"])).content.decode()
+    assert ERROR in page
+    assert "its prompt is not known" in page
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            {"item": "item-9", "text": "x", "value": None},
+            "item-9 is no item of the project. Import the items",
+        ),
+        (
+            {"item": "raw", "text": "x", "value": None},
+            "raw is not resolved as the strategy needs it. Label it",
+        ),
+        ({"item": "item-1", "text": 3}, "line 2, text: is not text"),
+        ({"item": "item-2", "text": "x", "value": "perhaps"}, "which detect-1a never says"),
+        ({"item": "item-2", "text": ERROR}, "line 2, value: is missing, others have one"),
+    ],
+)
+def test_one_bad_row_and_nothing_is_imported(
+    project: Project, tmp_path: Path, row: dict[str, Any], said: str
+) -> None:
+    make_item(project, "raw", category="", ability="")
+    path = written(tmp_path, ROWS[0], row)
+    assert said in refused(path)
+    assert "Nothing was imported" in refused(path)
+
+
+def test_what_is_not_told_by_the_file_must_be_said(project: Project, tmp_path: Path) -> None:
+    path = written(tmp_path, *ROWS)
+    assert "Add --endpoint NAME" in refused(path, endpoint="")
+    assert "Add --strategy SLUG" in refused(path, strategy="")
+    assert "There is no strategy 'x'" in refused(path, strategy="x")
+    assert "There is no project 'x'" in refused(path, project="x")
+
+
+def test_a_dry_run_counts_and_stores_nothing(project: Project, tmp_path: Path) -> None:
+    said = imported(written(tmp_path, *ROWS), dry_run=True)
+    assert "1 runs would be recorded with 4 replies" in said
+    assert not Run.objects.exists()
+    assert not Endpoint.objects.filter(name="detector").exists()
+
+
+def test_replies_over_items_that_people_label_wait_or_are_noted(
+    project: Project, tmp_path: Path
+) -> None:
+    item = make_item(project, "open", category="", ability="", slots=1)
+    make_resolution(item, "error")
+    path = written(tmp_path, {"item": "open", "text": ERROR})
+    assert "People are still labelling" in refused(path)
+    imported(path, while_labelling=True)
+    assert Run.objects.get().while_labelling
+
+
+def test_an_endpoint_that_is_there_takes_its_recorded_replies(
+    project: Project, tmp_path: Path
+) -> None:
+    endpoint = make_endpoint("http://a", name="known")
+    imported(written(tmp_path, *ROWS), endpoint="known")
+    assert Run.objects.get().endpoint == endpoint
+
+
+def test_values_without_texts_make_outcomes_without_calls(tmp_path: Path) -> None:
+    project = make_project("p")
+    make_items(project, 1)
+    rows = [
+        {"item": "item-1", "role": "gold", "value": 9},
+        {"item": "item-1", "role": "perturbed", "value": 9},
+    ]
+    imported(written(tmp_path, *rows), strategy="vanilla-score")
+    outcome = Outcome.objects.get()
+    assert (outcome.result, outcome.detail) == ("undetected", "equal")
+    assert not Call.objects.exists()
+
+
+def test_the_output_of_a_batch_becomes_a_run(project: Project, tmp_path: Path) -> None:
+    def line(call: str, text: str) -> dict[str, Any]:
+        message = {"message": {"content": text}, "finish_reason": "stop"}
+        body = {"model": "m-1", "choices": [message]}
+        return {"custom_id": call, "response": {"status_code": 200, "body": body}, "error": None}
+
+    expired = {"custom_id": "item-3", "response": None, "error": {"message": "Too late."}}
+    path = written(tmp_path, line("item-1", ERROR), line("item-2|response|0|0", NO_ERROR), expired)
+    imported(path, format="openai-batch")
+    run = Run.objects.get()
+    found = dict(run.outcomes.values_list("item__key", "result"))
+    assert found == {"item-1": "detected", "item-2": "undetected", "item-3": "missing"}
+    assert Request.objects.get(state="failed").message == "Too late."
+
+
+def test_published_folders_tell_endpoint_and_strategy(project: Project, tmp_path: Path) -> None:
+    said = {"response": ERROR, "prediction": "error", "metadata": {"id": "item-1"}}
+    vote = {"prediction": "no_error", "metadata": {"id": "item-1"}}
+    place = "task/m/a-detector-1.5"
+    simple, majority = f"simple_prompt_baseline/{place}", "majority_vote/task/m/a__b"
+    written(tmp_path, said, name=f"{simple}/baseline_errordetection_prompt_3.jsonl")
+    written(tmp_path, vote, name=f"{majority}/majority_vote.jsonl")
+    imported(tmp_path, endpoint="", strategy="", format="realmistake")
+    found = {(run.endpoint.name, run.strategy.slug) for run in Run.objects.for_results()}
+    assert found == {("a-detector-1.5", "detect-2a"), ("a__b", "majority")}
+    assert Outcome.objects.get(run__strategy__slug="majority").truth == "error"

@@ -1,0 +1,90 @@
+"""A reply in the form that a strategy's prompt asks for is read by the strategy's own parser."""
+
+import json
+import re
+
+import pytest
+
+from judging.frames import CallSpec, all_calls
+from judging.outputs import read
+from judging.strategies import load_all
+from tests.judging.builders_strategies import complete
+
+DETECTORS = [slug for slug, one in load_all().items() if one.frame == "detection"]
+STRATEGIES = {slug: complete(strategy) for slug, strategy in load_all().items()}
+IN_JSON = [slug for slug, strategy in STRATEGIES.items() if strategy.schema]
+
+
+def instance(schema):
+    """An object that the schema admits, with the first value that each part offers."""
+    kinds = {"string": "Well.", "boolean": True, "number": 0.25}
+    parts = schema["properties"].items()
+    return {
+        name: part["enum"][0] if "enum" in part else kinds[part["type"]] for name, part in parts
+    }
+
+
+def closings(strategy):
+    """The sentences that a detection prompt offers to close with, in its order."""
+    return list(dict.fromkeys(re.findall(r'"(Therefore[^"]+)"', strategy.prompt)))
+
+
+@pytest.mark.parametrize("slug", IN_JSON)
+def test_what_the_schema_admits_is_read_as_it_is(slug):
+    strategy = STRATEGIES[slug]
+    answer = instance(strategy.schema)
+    reading = read(strategy, json.dumps(answer))
+    explanation = answer.pop("explanation", "")
+    expected = answer if strategy.output == "scores" else next(iter(answer.values()))
+    assert reading.value == expected
+    assert (reading.path, reading.explanation) == ("strict", explanation)
+
+
+@pytest.mark.parametrize("slug", DETECTORS)
+def test_either_closing_sentence_is_read_for_what_it_says(slug):
+    strategy = STRATEGIES[slug]
+    read_as = [read(strategy, f"The sum is checked.\n\n{one}").value for one in closings(strategy)]
+    error_first = strategy.slug not in {"detect-1b", "detect-2b"}
+    assert read_as == (["error", "no_error"] if error_first else ["no_error", "error"])
+
+
+@pytest.mark.parametrize("slug", ["prometheus", "prometheus-axis"])
+def test_feedback_and_result_are_read_as_explanation_and_score(slug):
+    reading = read(STRATEGIES[slug], "The sum is wrong. [RESULT] 2")
+    assert (reading.value, reading.explanation) == (2, "The sum is wrong.")
+    assert read(STRATEGIES[slug], "All is well. [RESULT] 6").cause == "off_scale"
+
+
+def test_each_step_of_the_chain_is_read_for_the_next():
+    chain = STRATEGIES["score-chain"]
+    replies = [
+        "<RESULT>heron, bird</RESULT>",
+        "<RESULT>\nClass: bird\nFamily: heron\nSpecies: None\n</RESULT>",
+        "s1: 1 (a bird)\ns2: 1 (a heron)\ns3: 0 (none)\n<RESULT>s1: 1, s2: 1, s3: 0</RESULT>",
+    ]
+    said = [
+        read(chain, reply, spec=spec).value
+        for spec, reply in zip(all_calls(chain), replies, strict=True)
+    ]
+    assert said == [
+        "heron, bird",
+        "Class: bird\nFamily: heron\nSpecies: None",
+        {"s1": 1, "s2": 1, "s3": 0},
+    ]
+
+
+def test_the_examples_in_the_chain_are_answers_that_would_be_read():
+    chain = STRATEGIES["score-chain"]
+    for spec in all_calls(chain):
+        shown = re.findall(
+            r"<RESULT>(?! and ).*?</RESULT>", chain.step(spec.step).prompt, re.DOTALL
+        )
+        assert len(shown) == 3
+        assert all(read(chain, one, spec=spec).value is not None for one in shown)
+
+
+def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
+    covered = {*IN_JSON, *DETECTORS, "prometheus", "prometheus-axis", "score-chain"}
+    left = [one for slug, one in STRATEGIES.items() if slug not in covered]
+    assert all(one.metric or one.frame == "fold" for one in left)
+    assert all(read(one, '{"score": 0.5}', spec=CallSpec("x")).value for one in left if one.metric)

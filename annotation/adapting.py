@@ -1,7 +1,6 @@
 """A project's own task type: read from TOML, checked, stored as a version, compared."""
 
 import hashlib
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,20 +14,10 @@ from annotation.declaring import Place, words
 from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import TaskType
+from annotation.tomltext import Problem
 
 LONGEST = 200_000
 _SLUG_LENGTH = 80
-_SLUG_LINE = re.compile(r"(?m)^[ \t]*slug[ \t]*=.*$")
-_HEADER = re.compile(r"(?m)^[ \t]*\[")
-_LINE = re.compile(r"\(at line (\d+), column \d+\)")
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong in a text and what to do; `line` counts from 1, None if it is no one line."""
-
-    line: int | None
-    text: str
 
 
 @dataclass(frozen=True)
@@ -84,12 +73,12 @@ def read(project: Project, source: str) -> Adapted:
     source = source.replace("\r\n", "\n")
     if len(source) > LONGEST:
         return Adapted(source, {}, None, (Problem(None, f"Shorten it to {LONGEST:,} characters."),))
-    named = _named(source, slug_of(project))
+    named = tomltext.named(source, slug_of(project))
     try:
         definition = tomllib.loads(named)
         task = tasktypes.from_definition(definition)
     except tomllib.TOMLDecodeError as error:
-        return Adapted(named, {}, None, (_unreadable(error, named),))
+        return Adapted(named, {}, None, (tomltext.unreadable(error, named),))
     except RecursionError:
         return Adapted(
             named, {}, None, (Problem(None, "Brackets are nested too deep to be read."),)
@@ -151,22 +140,6 @@ def save(
             before=str(before),
         )
     return version
-
-
-def _named(source: str, slug: str) -> str:
-    """The text with the slug that it must have, on its first line if it had none."""
-    line = f'slug = "{slug}"'
-    header = _HEADER.search(source)
-    end = header.start() if header else len(source)
-    head, found = _SLUG_LINE.subn(line, source[:end], count=1)
-    return (head if found else f"{line}\n{head}") + source[end:]
-
-
-def _unreadable(error: tomllib.TOMLDecodeError, source: str) -> Problem:
-    at = _LINE.search(str(error))
-    line = int(at[1]) if at else len(source.splitlines()) or 1
-    what = _LINE.sub("", str(error)).replace("(at end of document)", "").strip()
-    return Problem(line, f"This is not TOML: {what}. Mend the line, or one just above it.")
 
 
 def _placed(source: str, place: Place, text: str) -> Problem:

@@ -2,14 +2,45 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r'\s*"?([\w-]+)"?\s*[=.]')
+_BARE = re.compile(r"[\w-]+", re.ASCII)
+_UNWRITABLE = re.compile(r"[\\\x00-\x08\x0b-\x1f\x7f]")
 _LONG = ('"""', "'''")
+_AT = re.compile(r"\(at line (\d+), column \d+\)")
 
 Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong in a text and what to do; `line` counts from 1, None if it is no one line."""
+
+    line: int | None
+    text: str
+
+
+def unreadable(error: tomllib.TOMLDecodeError, source: str) -> Problem:
+    """What keeps a text from being TOML, with the line."""
+    at = _AT.search(str(error))
+    line = int(at[1]) if at else len(source.splitlines()) or 1
+    what = _AT.sub("", str(error)).replace("(at end of document)", "").strip()
+    return Problem(line, f"This is not TOML: {what}. Mend the line, or one just above it.")
+
+
+def named(source: str, slug: str) -> str:
+    """The text with the slug that it must have, on its first line if it had none."""
+    line, at = f'slug = "{slug}"', line_of(source, ("slug",))
+    if at is None:
+        return f"{line}\n{source}"
+    lines = source.split("\n")
+    lines[at - 1] = line
+    return "\n".join(lines)
 
 
 def line_of(source: str, place: Place) -> int | None:
@@ -30,7 +61,7 @@ def _places(source: str) -> Iterator[tuple[Place, int]]:
     counts: dict[Place, int] = {}
     table: Place = ()
     inside = ""
-    for number, line in enumerate(source.splitlines(), start=1):
+    for number, line in enumerate(source.split("\n"), start=1):
         if inside:
             inside = "" if inside in line else inside
             continue
@@ -64,9 +95,9 @@ def written(definition: Mapping[str, Any]) -> str:
 def _written(table: Mapping[str, Any], path: str) -> Iterator[str]:
     for name, value in table.items():
         if not _is_table(value):
-            yield f"{name} = {_value(value)}"
+            yield f"{_key(name)} = {_value(value)}"
     for name, value in table.items():
-        inner = f"{path}.{name}" if path else name
+        inner = f"{path}.{_key(name)}" if path else _key(name)
         if isinstance(value, Mapping):
             yield f"\n[{inner}]"
             yield from _written(value, inner)
@@ -82,8 +113,23 @@ def _is_table(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
+def _key(name: str) -> str:
+    """A point of a scale may be 0.5, which unquoted would be two names."""
+    return name if _BARE.fullmatch(name) else _value(name)
+
+
 def _value(value: Any) -> str:
+    if isinstance(value, str) and "\n" in value:
+        return _lines(value)
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     # What JSON writes of texts, numbers, true and false is TOML; DEL alone it leaves as it is.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _lines(text: str) -> str:
+    """A text over several lines, as people write it."""
+    escaped = _UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if '"""' in text or text.endswith('"'):
+        escaped = escaped.replace('"', '\\"')
+    return f'"""\n{escaped}"""'

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from annotation import tasktypes
-from annotation.tomltext import line_of, written
+from annotation.tomltext import line_of, named, written
 
 TEXT = """\
 # A comment.
@@ -70,3 +70,36 @@ def test_a_definition_that_is_written_out_reads_as_it_was(slug: str) -> None:
 def test_texts_with_quotes_breaks_and_signs_are_written_so_that_they_read_again() -> None:
     definition = {"a": 'say "no"\n\\ and \t\x7f\x01 “ü”', "b": [1, -1, 0.5, True], "c": {"d": []}}
     assert tomllib.loads(written(definition)) == definition
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two\nlines",
+        '\nof \\ and \r\n\t\x00 "quotes" and three """',
+        'an end\n"in quotes"',
+        "\n",
+        "\u2028\n",
+    ],
+)
+def test_a_text_over_several_lines_is_written_over_several_lines(text: str) -> None:
+    shown = written({"a": text, "b": 1})
+    assert tomllib.loads(shown) == {"a": text, "b": 1}
+    assert shown.count("\n") == 3 + text.count("\n")  # behind """, and of two lines
+
+
+def test_a_key_that_is_no_bare_one_is_quoted() -> None:
+    definition = {"points": {"0.5": "half", "-1": "none", "ü": {"a b": 1}}}
+    assert tomllib.loads(written(definition)) == definition
+
+
+def test_a_slug_is_put_where_one_stands_and_else_before_everything() -> None:
+    assert named('a = 1\nslug = "x"\n', "y") == 'a = 1\nslug = "y"\n'
+    assert named("a = 1\n", "y") == 'slug = "y"\na = 1\n'
+    prompt = 'prompt = """\n[BEGIN]\nslug = 1\n"""\n'
+    assert named(prompt, "y") == f'slug = "y"\n{prompt}'
+    assert named(f'{prompt}slug = "x"', "y") == f'{prompt}slug = "y"'
+
+
+def test_a_break_that_is_no_line_of_toml_moves_no_line() -> None:
+    assert line_of('a = "\u2028"\nb = 1\n', ("b",)) == 2

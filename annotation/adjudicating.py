@@ -65,6 +65,12 @@ def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
         resolving.settle(label.item, now=now)
 
 
+def why_of(decision: Label) -> str:
+    """Why people had disagreed, as the decision said, also once it is taken back; or empty."""
+    made = Resolution.objects.made_by(decision).first()
+    return made.reason if made else ""
+
+
 def is_decided(item: Item) -> bool:
     """Whether a person has decided what holds of the item's current texts."""
     current = Resolution.objects.current().of_item(item)

@@ -20,6 +20,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
+from annotation.querysets import LabelQuerySet
 from annotation.submissions import Shown
 
 # A count that took longer than this is remembered, for a hundred times what it took.
@@ -139,14 +140,21 @@ def recent(member: Membership, number: int = A_STRIP) -> list[Label]:
 
 
 def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
-    """The member's last label in force at any of the stages."""
+    """The member's last label in force at any of the stages; to decide, one that still counts."""
     # One search a stage: each is the first row of an index, where all at once would be a sort.
-    found = [Label.objects.current().by_member(member.pk, stage).first() for stage in stages]
+    found = [_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
     return max(
         (label for label in found if label),
         key=lambda label: (label.created_at, label.pk),
         default=None,
     )
+
+
+def _in_force(stage: str) -> LabelQuerySet:
+    """An extra label is still its author's word; a decision that another's took the place of is
+    not to be taken back."""
+    labels = Label.objects
+    return labels.counted() if stage in _OWN_DESKS else labels.current()
 
 
 def knows(member: Membership, item: Item) -> bool:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import (
     access,
+    adjudicating,
     answers,
     cases,
     commenting,
@@ -59,7 +60,7 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
     """
     member = access.member_for(request, slug, right="adjudicate")
     if request.method == "POST":
-        return _take_back(request, access.seated(member))
+        return _take_back(request, member)
     if "take" in request.GET:
         return _next(request, member)
     counts = cases.counts(member.project)
@@ -246,11 +247,11 @@ def _comment() -> fields.Field:
 
 
 def _begun(request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case) -> dict[str, Any]:
-    """What stands in the form: what was sent and refused, else the member's decision in force."""
+    """What stands in the form: what was sent and refused, else what the member decided last."""
     if request.method == "POST":
         sent = LabelForm(request.POST, task).answers
         return sent | {name: request.POST.get(name, "") for name in (WHY, COMMENT)}
     previous = shown.offer.previous if shown.offer else None
-    if previous is None or shown.resolution is None:
+    if previous is None:
         return {}
-    return previous.answers | {WHY: shown.resolution.reason, COMMENT: previous.comment}
+    return previous.answers | {WHY: adjudicating.why_of(previous), COMMENT: previous.comment}

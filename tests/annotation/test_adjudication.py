@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import cases, queue
+from annotation import adjudicating, cases, queue
 from annotation.errors import Refused
 from annotation.models import (
     Item,
@@ -132,6 +132,26 @@ def test_undoing_a_decision_brings_the_case_back(judge: Membership) -> None:
     queue.undo(judge, stage=Stage.ADJUDICATE)
     assert not Resolution.objects.current().filter(item=item).exists()
     assert Slot.objects.get(item=item, stage=Stage.ADJUDICATE).state == "held"
+
+
+def test_a_decision_that_anothers_took_the_place_of_is_not_taken_back(judge: Membership) -> None:
+    item, other = disputed(judge), make_member(judge.project, "adjudicator")
+    decide(judge, item, "valid")
+    cases.ask(other, item, now=timezone.now())
+    decide(other, item, "invalid")
+    assert cases.last_decided(judge) is None
+    assert cases.take_back(judge, now=timezone.now()) is None
+    assert standing(item).value == "invalid"
+
+
+def test_what_was_decided_and_taken_back_comes_back_with_its_reason(judge: Membership) -> None:
+    item = disputed(judge)
+    decide(judge, item, "invalid", why="ambiguous")
+    assert cases.take_back(judge, now=timezone.now()) == item
+    case = shown(judge, item)
+    previous = case.offer and case.offer.previous
+    assert previous
+    assert (previous.choice, adjudicating.why_of(previous)) == ("invalid", "ambiguous")
 
 
 def test_a_case_is_one_persons_at_a_time(judge: Membership) -> None:

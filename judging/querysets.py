@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 
 if TYPE_CHECKING:
     from annotation.models import Item, Project
-    from judging.models import Endpoint, Run
+    from judging.models import Endpoint, Run, StrategyVersion
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
@@ -42,6 +42,29 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.exclude(paused_until__gte=until).update(paused_until=until)
 
 
+class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
+    def own(self, project: Project) -> StrategyVersionQuerySet:
+        """Those that a project wrote itself."""
+        return self.filter(project=project)
+
+    def shipped(self) -> StrategyVersionQuerySet:
+        return self.filter(project=None)
+
+    def named(self, slug: str) -> StrategyVersionQuerySet:
+        """The versions of one strategy, the newest first."""
+        return self.filter(slug=slug).order_by("-number")
+
+    def newest(self) -> StrategyVersionQuerySet:
+        """Of each of a project's own strategies the last version."""
+        later = self.filter(slug=OuterRef("slug"), number__gt=OuterRef("number"))
+        return self.filter(~Exists(later))
+
+    def with_runs(self, project: Project) -> StrategyVersionQuerySet:
+        """With `used`, how many runs of the project pin each, and who wrote it."""
+        mine = Count("runs", filter=Q(runs__project=project))
+        return self.annotate(used=mine).select_related("member", "parent")
+
+
 class RunQuerySet(models.QuerySet["Run"]):
     def in_project(self, project: Project) -> RunQuerySet:
         return self.filter(project=project)
@@ -67,6 +90,11 @@ class RunQuerySet(models.QuerySet["Run"]):
         from judging.models import Call
 
         return Call.objects.filter(run=OuterRef("pk"))
+
+    def with_strategy(self, version: StrategyVersion) -> RunQuerySet:
+        """Those with any version of a strategy, the last run first."""
+        owner = Q(strategy__project=version.project_id)
+        return self.filter(owner, strategy__slug=version.slug).order_by("-number")
 
     def shown(self, *, archived: bool = False) -> RunQuerySet:
         """Those that lists and figures show: archived ones only if asked for."""

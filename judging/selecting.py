@@ -31,7 +31,11 @@ def strategy_version(slug: str) -> StrategyVersion:
             slug=slug,
             digest=digest,
             project=None,
-            defaults={"number": last + 1, "definition": definition},
+            defaults={
+                "number": last + 1,
+                "definition": definition,
+                "source": strategies.source_of(slug),
+            },
         )
     return version
 

@@ -47,6 +47,7 @@ __all__ = [
     "from_definition",
     "load",
     "load_all",
+    "source_of",
     "with_metrics",
 ]
 
@@ -77,6 +78,13 @@ def load(path: Path) -> Strategy:
     if strategy.slug != path.stem:
         raise StrategyError(path.name, "slug", f"make it {path.stem!r}, or rename the file")
     return strategy
+
+
+def source_of(slug: str) -> str:
+    """The text of a strategy's file; KeyError for one that is not there."""
+    if slug not in _read_folder():
+        raise KeyError(slug)
+    return (FOLDER / f"{slug}.toml").read_text(encoding="utf-8")
 
 
 def for_item(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from judging.providers import PROVIDERS, body_of
 from judging.providers.prices import Prices
-from judging.querysets import EndpointQuerySet
+from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
 from judging.strategies import Strategy, from_definition
 
 PROVIDER_CHOICES = {
@@ -222,10 +222,15 @@ class StrategyVersion(models.Model):
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64)
     definition = models.JSONField()
+    source = models.TextField(
+        blank=True, help_text="The TOML as it was written; runs rest on the definition."
+    )
     parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="copies")
     member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+
+    objects = StrategyVersionQuerySet.as_manager()
 
     class Meta:
         ordering = ["slug", "number"]

@@ -1,7 +1,8 @@
 """Whether a run may be started: it can be asked, a cap can be kept, nobody labels its items."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
+from typing import Any
 
 from annotation.models import Membership, Project, Slot, Stage
 from judging import frames, providers
@@ -9,18 +10,33 @@ from judging.errors import Refused
 from judging.models import Budget, Endpoint
 from judging.strategies import Strategy
 
+# Providers that nobody calls, since their replies were made elsewhere or follow from others.
+UNASKED = frozenset({"recorded", "derived"})
 
-def check(strategy: Strategy, endpoint: Endpoint, cap: Decimal | None = None) -> None:
-    """Raise `Refused` if the endpoint cannot be asked this way, or not within a cap."""
+
+def check(
+    strategy: Strategy,
+    endpoint: Endpoint,
+    cap: Decimal | None = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+) -> None:
+    """Raise `Refused` if the endpoint cannot be asked this way, or not within a cap.
+
+    `parameters` are those of the run, by default the endpoint's with the strategy's over them.
+    """
     if strategy.frame == "fold":
         raise Refused(f"Strategy {strategy.slug} asks nobody: derive a run from runs instead.")
     if bool(strategy.metric) != (endpoint.provider == "baseline"):
         wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
         raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
+    if endpoint.provider in UNASKED:
+        raise Refused(f"{endpoint.name} stands for replies that are there; nobody can ask it.")
     if cap is not None:
-        _check_prices(endpoint)
+        check_prices(endpoint)
     pinned = endpoint.pinned()
-    pinned["parameters"] = {**endpoint.parameters, **strategy.parameters}
+    usual = {**endpoint.parameters, **strategy.parameters}
+    pinned["parameters"] = usual if parameters is None else parameters
     for prompt in frames.blanks(strategy):
         try:
             providers.body_of(pinned, prompt, schema=strategy.schema)
@@ -31,7 +47,7 @@ def check(strategy: Strategy, endpoint: Endpoint, cap: Decimal | None = None) ->
 def check_budget(project: Project, endpoint: Endpoint) -> None:
     """Raise `Refused` if the project's budget cannot be kept with this endpoint."""
     if Budget.objects.filter(project=project, cap__isnull=False).exists():
-        _check_prices(endpoint)
+        check_prices(endpoint)
 
 
 def being_labelled(project: Project, endpoint: Endpoint, items: Collection[int]) -> int:
@@ -62,7 +78,8 @@ def check_labelling(labelling: int, *, allowed: bool, member: Membership | None)
         )
 
 
-def _check_prices(endpoint: Endpoint) -> None:
+def check_prices(endpoint: Endpoint) -> None:
+    """Raise `Refused` if a cap cannot be kept since nobody said what calls cost."""
     prices = endpoint.prices()
     if None in (prices.per_million_in, prices.per_million_out):
         raise Refused(

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from annotation import access
 from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer, Unprocessable, checked
 from annotation.models import Membership
-from judging import figures, reports, runs, selecting, strategies, tables, tasks, watching
+from judging import figures, reports, runs, selecting, steering, strategies, tables, tasks, watching
 from judging.filters import OutcomeFilter
 from judging.models import Outcome, Run
 from judging.serializers import (
@@ -78,7 +78,7 @@ def steer(request: Request, slug: str, number: int, step: str) -> Response:
     member = access.member_for(request, slug, right="run")
     found = _found(member, number)
     try:
-        runs.STEPS[step](found, access.seated(member))
+        steering.STEPS[step](found, access.seated(member))
     except runs.Refused as problem:
         raise Unprocessable(str(problem)) from problem
     tasks.ring(found.endpoint_id)

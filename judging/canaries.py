@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -39,11 +40,13 @@ def begin(
     strategy: StrategyVersion,
     endpoint: Endpoint,
     member: Membership | None = None,
-    items: int = ITEMS,
-    seed: int | None = None,
-    while_labelling: bool = False,
+    limit: int | None = None,
+    **values: Any,
 ) -> Run:
-    """The first asking, over a random part of the items; later ones are over the same."""
+    """The first asking, over ITEMS items drawn at random, or `limit`; later ones are over the same.
+
+    Anything else as for `runs.start`.
+    """
     if strategy.strategy().frame == "explanation":
         raise Refused("A canary asks about items. Choose a strategy that judges them itself.")
     return runs.start(
@@ -51,10 +54,9 @@ def begin(
         strategy=strategy,
         endpoint=endpoint,
         member=member,
-        limit=items,
-        seed=seed,
+        limit=limit or ITEMS,
         occasion=_occasion(timezone.now()),
-        while_labelling=while_labelling,
+        **values,
     )
 
 

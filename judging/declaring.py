@@ -45,7 +45,7 @@ MAX_SAMPLES, MAX_EXAMPLES = 100, 50
 WITH_AXES = ("single", "pair", "reference")
 WITH_EXAMPLES = ("detection", "rating", "rubric", "matching")
 
-_SECRET = re.compile(r"(?i)key|secret|password|authorization|\btoken\b")
+SECRET = re.compile(r"(?i)key|secret|password|authorization|\btoken\b")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 # key -> what its value must be, and whether it must be there
@@ -170,7 +170,7 @@ def _check_counts(definition: Mapping[str, Any], source: str) -> None:
 
 
 def _check_parameters(parameters: Mapping[str, Any], source: str) -> None:
-    for name in filter(_SECRET.search, parameters):
+    for name in filter(SECRET.search, parameters):
         remedy = "looks like a key; definitions are stored and shown, so leave it out"
         need(False, source, f"parameters.{name}", remedy)
     try:

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from annotation.models import Project, Resolution
 from annotation.querysets import SI_ITEM
-from judging import frames, planning, selecting, strategies
+from judging import frames, pins, planning, selecting, strategies
 from judging.errors import Refused
 from judging.models import Run
 from judging.querysets import OutcomeQuerySet
@@ -19,6 +19,10 @@ COPIED = (
     "item_id", "revision_id", "category", "ability", "source_ability", "cluster", "invariant",
     "truth", "axis", "main",
 )  # fmt: skip
+_NONE_OF_THESE = (
+    "None of the chosen items can be asked about: they are not resolved as the strategy needs it,"
+    " or serve as examples. Choose others."
+)
 # What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
 UNNOTICED = "equal"
 
@@ -47,8 +51,10 @@ def draw(
     limit: int | None = None,
     with_duplicates: bool = False,
     only: Collection[int] | None = None,
+    axes: Collection[str] = (),
 ) -> Drawn:
-    """Items that the strategy can be asked about, of `only` these ids, or a random part of them.
+    """Items that the strategy can be asked about, of `only` these ids, or a random part of them,
+    along these `axes` (see `pins.Own`).
 
     Examples are drawn first, and the run leaves out their clusters; with `only` they come from
     other clusters than the run's. Raises `Refused` where nothing is left of either.
@@ -60,9 +66,18 @@ def draw(
     shown = {row["cluster"] for row in examples}
     asked = [row for row in asked if row["cluster"] not in shown]
     if not asked:
-        raise Refused(selecting.lacking(needs))
+        raise Refused(selecting.lacking(needs) if not rows else _NONE_OF_THESE)
+    asked = [row for row in asked if any(along(axes, place) for place in places(strategy, row))]
+    if not asked:
+        raise Refused("No item is judged along these axes. Choose others, or all.")
     kept = selecting.part(asked, seed, limit)
-    return Drawn([place for row in kept for place in places(strategy, row)], examples)
+    every = (place for row in kept for place in places(strategy, row))
+    return Drawn([place for place in every if along(axes, place)], examples)
+
+
+def along(axes: Collection[str], place: Mapping[str, Any]) -> bool:
+    """Whether a place is asked about where these axes are chosen; without a choice all are."""
+    return not axes or place["axis"] in axes or (pins.MAIN in axes and place["main"])
 
 
 def over(base: Run, strategy: Strategy, *, seed: int, limit: int | None = None) -> Drawn:

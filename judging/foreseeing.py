@@ -1,14 +1,15 @@
 """What a run would ask, before anybody starts it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from annotation.models import Project, Revision
-from judging import allowing, calls, drawing, frames, piloting, pinning, spending
+from judging import allowing, calls, drawing, frames, piloting, pinning, runs, spending
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.piloting import Amount, Pilot
+from judging.pins import Own
 from judging.strategies import Strategy
 
 BATCH = 200
@@ -22,7 +23,8 @@ class Foreseen:
     already and cost nothing. `cost` is what the others may cost, None where prices are unknown;
     `by_pilot` says it with an interval, None until a pilot is there, of which `pilot_items` are
     enough. What later steps of a chain ask is not known before the earlier ones are answered:
-    each of those calls counts as a request. `labelling` items are still being labelled.
+    each of those calls counts as a request. `labelling` items are still being labelled, and
+    `examples` are the keys of those that every prompt shows.
     """
 
     items: int
@@ -34,6 +36,7 @@ class Foreseen:
     by_pilot: Amount | None
     pilot_items: int
     labelling: int = 0
+    examples: tuple[str, ...] = ()
 
     @property
     def to_ask(self) -> int:
@@ -50,20 +53,30 @@ def foresee(
     with_duplicates: bool = False,
     samples: int | None = None,
     over: Run | None = None,
+    items: Collection[int] | None = None,
+    own: Own = pinning.NOTHING,
+    occasion: str = "",
 ) -> Foreseen:
     """What `runs.start` with the same arguments would ask; every prompt is rendered for it.
 
     Raises `Refused` for an endpoint that cannot be asked by this strategy, and where there is
     nothing to ask about.
     """
-    run = pinning.draft(project, strategy, endpoint, **({"samples": samples} if samples else {}))
+    values = {**runs.counted(samples), "occasion": occasion}
+    run = pinning.draft(project, strategy, endpoint, own=own, **values)
     asked = run.asked()
-    allowing.check(asked, endpoint)
-    if over is not None and asked.frame == "explanation":
-        drawn = drawing.over(over, asked, seed=seed, limit=limit)
+    allowing.check(asked, endpoint, parameters=run.pinned["parameters"])
+    if asked.frame == "explanation":
+        drawn = drawing.over(runs.base(over), asked, seed=seed, limit=limit)
     else:
         drawn = drawing.draw(
-            project, asked, seed=seed, limit=limit, with_duplicates=with_duplicates
+            project,
+            asked,
+            seed=seed,
+            limit=limit,
+            with_duplicates=with_duplicates,
+            only=items,
+            axes=own.axes,
         )
     pinning.show(run, drawn.examples)
     costs: dict[str, Decimal | None] = {}
@@ -85,6 +98,7 @@ def foresee(
         by_pilot=piloting.amount(pilot, to_ask),
         pilot_items=piloting.items_for((made + later) // len(drawn.items)),
         labelling=allowing.being_labelled(project, endpoint, drawn.items),
+        examples=tuple(row["key"] for row in drawn.examples),
     )
 
 

@@ -7,25 +7,37 @@ from django.db.models import Max
 
 from annotation import tasktypes
 from annotation.models import Project
-from judging import criteria, frames, outputs, pins, planning
+from judging import criteria, fitting, frames, outputs, pins, planning
 from judging.drawing import COPIED, Drawn
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.pins import Own
 from judging.strategies import Strategy, StrategyError
 
+NOTHING = Own()
 # What is noted among the pins while work goes on, and is no part of what a run rests on.
-PASSING = ("rereading",)
+PASSING = ("rereading", "pilot")
 
 
-def draft(project: Project, version: StrategyVersion, endpoint: Endpoint, **values: Any) -> Run:
+def draft(
+    project: Project,
+    version: StrategyVersion,
+    endpoint: Endpoint,
+    *,
+    own: Own = NOTHING,
+    **values: Any,
+) -> Run:
     """A run that is not stored, with all that its prompts are rendered from but its items.
 
-    Where the strategy takes its metrics from the task type, it pins them. Raises `Refused` where
-    they do not fit.
+    Where the strategy takes its metrics from the task type, it pins them, and what the run has of
+    its `own`. Raises `Refused` where any of it does not fit.
     """
     asked = version.strategy()
     pinned = endpoint.pinned() | _of_task(project, asked)
-    pinned["parameters"] = {**pinned["parameters"], **asked.parameters}
+    pinned["parameters"] = {**pinned["parameters"], **asked.parameters, **own.parameters}
+    if held := own.pinned():
+        fitting.check(asked, own, values.get("samples", asked.samples))
+        pinned[pins.OWN] = held
     try:
         strategy = pins.strategy(asked, pinned)
     except StrategyError as error:

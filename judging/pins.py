@@ -1,10 +1,46 @@
 """What a run pins as JSON beside its endpoint, and how it is read again."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judging.strategies import Metric, Scale, Strategy, with_metrics
+
+OWN = "own"
+# Along the axis of its ability alone is each item judged, whatever the names of the axes.
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a run has of its own, over what its strategy and endpoint say; by default nothing.
+
+    `parameters` are laid over theirs. `axes` are those that are asked about, () for all; MAIN
+    among them stands for the axis of each item's ability. `votes` says whether several samples
+    are votes instead of repeats, and `examples` how many items are shown first; None leaves both
+    to the strategy.
+    """
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    axes: tuple[str, ...] = ()
+    votes: bool | None = None
+    examples: int | None = None
+
+    def pinned(self) -> dict[str, Any]:
+        """As a run keeps it; empty where nothing is the run's own."""
+        every = {
+            "parameters": dict(self.parameters),
+            "axes": list(self.axes),
+            "votes": self.votes,
+            "examples": self.examples,
+        }
+        return {name: value for name, value in every.items() if value not in ({}, [], None)}
+
+
+def own(pinned: Mapping[str, Any]) -> Own:
+    """What a run has of its own, by what it pins."""
+    said = dict(pinned.get(OWN, {}))
+    return Own(**{**said, "axes": tuple(said.get("axes", ()))})
 
 
 def of_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
@@ -22,11 +58,16 @@ def of_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
 
 
 def strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
-    """A strategy with what a run pins of it: metrics of the task type, and the parser in use."""
+    """A strategy with what a run pins of it: metrics of the task type, what is the run's own, and
+    the parser in use."""
     if "metrics" in pinned:
         decides = pinned.get("decides", "")
         asked = with_metrics(asked, _metrics(pinned["metrics"]), decides=decides)
-    return replace(asked, parser=pinned["parser"]) if "parser" in pinned else asked
+    held = pinned.get(OWN, {})
+    changes = {name: held[name] for name in ("votes", "examples") if name in held}
+    if "parser" in pinned:
+        changes["parser"] = pinned["parser"]
+    return replace(asked, **changes) if changes else asked
 
 
 def _metrics(entries: Sequence[Mapping[str, Any]]) -> list[Metric]:

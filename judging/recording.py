@@ -9,6 +9,7 @@ the two decides the outcomes is the run's parser. Idempotent: the same rows agai
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from annotation import writing
 from annotation.models import Item, Membership, Project
@@ -167,7 +168,7 @@ def _run(project: Project, part: Part, choice: str) -> Run:
         name=part.endpoint, provider=PROVIDER, model=part.endpoint
     )
     samples = 1 + max(told.sample for told in part.transcripts)
-    values = {"kind": Run.Kind.RECORDED, "state": Run.State.FINISHED, "seed": 0}
+    values: dict[str, Any] = {"kind": Run.Kind.RECORDED, "state": Run.State.FINISHED, "seed": 0}
     run = pinning.draft(project, part.version, endpoint, samples=samples, **values)
     run.pinned["recorded"] = {
         "files": sorted({told.row.file for told in part.transcripts}),

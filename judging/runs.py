@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 
@@ -12,13 +11,22 @@ from django.utils import timezone
 
 from annotation import writing
 from annotation.models import Membership, Project
-from judging import allowing, deriving, drawing, outcomes, pinning, rereading
+from judging import allowing, deriving, drawing, outcomes, pinning, pins, rereading
 from judging.declaring import MAX_SAMPLES
 from judging.drawing import Drawn
 from judging.errors import Refused as Refused
 from judging.models import Endpoint, Outcome, Request, Run, StrategyVersion
-from judging.moving import ENDED, move, record
+from judging.moving import move, record
+from judging.pins import Own
 
+PILOT = "pilot"
+# In these states requests of a run may have failed for good.
+TRIED = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
+# Why a run of this kind has nobody to ask.
+UNASKED: dict[str, str] = {
+    Run.Kind.RECORDED: "holds replies that were made elsewhere",
+    Run.Kind.DERIVED: "follows from other runs and asks nobody",
+}
 # Calls are planned in small transactions, so that nobody waits long for the write lock.
 BATCH = 200
 
@@ -38,13 +46,17 @@ def start(
     occasion: str = "",
     while_labelling: bool = False,
     items: Collection[int] | None = None,
+    own: Own = pinning.NOTHING,
+    pilot: bool = False,
 ) -> Run:
     """A new run over the project's judgeable items, those of `items`, or a random `limit` of them.
 
     An explanation check is `over` a run that ended, and asks about what that found equal.
     `samples` is how often each call is made, by default what the strategy says. An `occasion`
-    asks anew what was answered. Everything the run rests on is pinned at once, in one
-    transaction; its calls are planned by whoever works on it first.
+    asks anew what was answered; what else differs from strategy and endpoint is the run's `own`.
+    A `pilot` only measures what calls take, so that lists and figures leave it out. Everything
+    the run rests on is pinned at once, in one transaction; its calls are planned by whoever works
+    on it first.
 
     Raises `Refused` when there is nothing to judge, a cap cannot be kept, or people are still
     labelling the items and no lead allows it by `while_labelling`.
@@ -57,15 +69,24 @@ def start(
         cap=cap,
         seed=secrets.randbits(48) if seed is None else seed,
         occasion=occasion,
-        **_counted(samples),
+        own=own,
+        **counted(samples),
     )
+    if pilot:
+        run.pinned[PILOT], run.archived_at = True, timezone.now()
 
     def draw() -> Drawn:
         asked = run.asked()
         if asked.frame == "explanation":
-            return drawing.over(_base(over), asked, seed=run.seed, limit=limit)
+            return drawing.over(base(over), asked, seed=run.seed, limit=limit)
         return drawing.draw(
-            project, asked, seed=run.seed, limit=limit, with_duplicates=with_duplicates, only=items
+            project,
+            asked,
+            seed=run.seed,
+            limit=limit,
+            with_duplicates=with_duplicates,
+            only=items,
+            axes=own.axes,
         )
 
     return _start(run, draw, sources=[over] if over else [], allowed=while_labelling)
@@ -86,10 +107,7 @@ def clone(
     What was answered is not asked again. An `occasion` asks anew as pinned, and names this run
     as the one that is asked again. Raises `Refused` like `start`, and for a run that asked nobody.
     """
-    if run.kind != Run.Kind.ASKED:
-        raise Refused(
-            f"Run {run.number} is {run.kind}, so there is nobody to ask. Start a new run."
-        )
+    _check_asked(run, "cloned")
     if not as_pinned and not occasion:
         return start(
             run.project,
@@ -103,6 +121,7 @@ def clone(
             over=run.sources.first() if run.asked().frame == "explanation" else None,
             while_labelling=while_labelling,
             items=set(run.outcomes.values_list("item", flat=True)),
+            own=pins.own(run.pinned),
         )
     copy = pinning.draft(
         run.project,
@@ -113,12 +132,14 @@ def clone(
         seed=run.seed,
         samples=run.samples,
         occasion=occasion,
+        own=pins.own(run.pinned),
     )
     sources = [run] if occasion else list(run.sources.all())
     return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=while_labelling)
 
 
-def _counted(samples: int | None) -> dict[str, int]:
+def counted(samples: int | None) -> dict[str, int]:
+    """How often each call is made, as a run keeps it; nothing where the strategy says it."""
     if samples is None:
         return {}
     if not 1 <= samples <= MAX_SAMPLES:
@@ -126,7 +147,8 @@ def _counted(samples: int | None) -> dict[str, int]:
     return {"samples": samples}
 
 
-def _base(over: Run | None) -> Run:
+def base(over: Run | None) -> Run:
+    """The run whose explanations are to be checked; `Refused` without one."""
     if over is None:
         raise Refused("An explanation check is over a run that ended: name it.")
     return over
@@ -136,7 +158,7 @@ def _start(run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allow
     """Store a draft, if it may be started."""
     if run.strategy.project_id not in {None, run.project_id}:
         raise Refused(f"Strategy {run.strategy.slug} is another project's. Copy it to this one.")
-    allowing.check(run.asked(), run.endpoint, run.cap)
+    allowing.check(run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"])
     allowing.check_budget(run.project, run.endpoint)
     with writing.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
@@ -177,6 +199,7 @@ def pause(run: Run, member: Membership | None, *, reason: str = "Paused by hand.
 
 def resume(run: Run, member: Membership | None) -> None:
     """Go on with a paused run."""
+    _check_asked(run, "resumed")
     move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
     finish_if_done(run)
 
@@ -193,7 +216,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     Its missing outcomes are decided anew, also those that another run's retry has mended. Other
     runs that share the requests keep what they found until they are retried themselves.
     """
-    states = {Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED}
+    _check_asked(run, "asked again")
     with writing.transact():
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
@@ -201,7 +224,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
         unsure = run.outcomes.lock_unsure()
         if not ids and not unsure:
             raise Refused("No request of this run failed.")
-        move(run, states, Run.State.RUNNING, member, requests=len(ids))
+        move(run, TRIED, Run.State.RUNNING, member, requests=len(ids))
         for part in _parts(ids, 500):
             Request.objects.filter(pk__in=part).ask_again(timezone.now())
         for part in _parts(unsure, 500):
@@ -210,55 +233,10 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     return len(ids)
 
 
-def archive(run: Run, member: Membership | None) -> None:
-    """Out of the lists and figures, unless they are asked for it; nothing of it is dropped."""
-    if run.state not in ENDED:
-        raise Refused(f"Run {run.number} is {run.state}. Cancel it or let it end first.")
-    _put_away(run, member, "archived", timezone.now())
-
-
-def unarchive(run: Run, member: Membership | None) -> None:
-    """Back into the lists and figures."""
-    _put_away(run, member, "unarchived", None)
-
-
-def _put_away(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
-    with writing.transact():
-        found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
-        if found.update(archived_at=when):
-            record(f"run {what}", run, member)
-    run.archived_at = when
-
-
-# What a person may do to a run, by the name that pages and the API have for it.
-STEPS: dict[str, Callable[[Run, Membership], object]] = {
-    "pause": pause,
-    "resume": resume,
-    "cancel": cancel,
-    "retry": retry_failed,
-    "archive": archive,
-    "unarchive": unarchive,
-}
-
-
-def open_steps(run: Run, failed: int) -> list[str]:
-    """The steps that a run with this many failed requests can take now.
-
-    A failure that another run's retry has mended still stands in this one until it is retried.
-    """
-    state = Run.State(run.state)
-    steps = {
-        Run.State.PLANNING: ["cancel"],
-        Run.State.RUNNING: ["pause", "cancel"],
-        Run.State.PAUSED: ["resume", "cancel"],
-    }.get(state, [])
-    if state in {Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED} and (
-        failed or run.outcomes.mended().exists()
-    ):
-        steps = [*steps, "retry"]
-    if state in ENDED:
-        steps = [*steps, "unarchive" if run.archived_at else "archive"]
-    return steps
+def _check_asked(run: Run, what: str) -> None:
+    """Raise `Refused` for a run that asked nobody."""
+    if why := UNASKED.get(run.kind):
+        raise Refused(f"Run {run.number} {why}, so it cannot be {what}. Start a new run instead.")
 
 
 def finish_if_done(run: Run) -> bool:

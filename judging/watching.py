@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from judging import frames, leasing, runs
+from judging import frames, leasing, steering
 from judging.models import Outcome, Reading, Request, Run
 from judging.querysets import RequestQuerySet
 
@@ -77,7 +77,7 @@ def watch(run: Run) -> Watched:
         tried=list(tried),
         unattended=paused_until is None and leasing.unattended(run, now),
         paused_until=paused_until,
-        steps=runs.open_steps(run, done.failed),
+        steps=steering.open_steps(run, done.failed),
     )
 
 

@@ -1,4 +1,3 @@
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from judging.declaring import SECRET
 from judging.providers import PROVIDERS, body_of
 from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
@@ -31,8 +31,6 @@ JSON_CHOICES = {"": "As text", "json_object": "JSON object", "json_schema": "JSO
 # What shapes a request. Once runs rest on an endpoint it stays, since what they asked stays.
 SHAPES = ("provider", "address", "model", "parameters", "api", "template", "json_mode")
 REMAINING_EVERY = timedelta(seconds=5)
-
-_SECRET = re.compile(r"(?i)key|secret|password|authorization|\btoken\b")
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Endpoint(models.Model):
             raise ValidationError({"address": "Give the base URL of the evaluator."})
         if not isinstance(self.parameters, dict):
             raise ValidationError({"parameters": "Give a JSON object, for example {}."})
-        if secret := next(filter(_SECRET.search, self.parameters), None):
+        if secret := next(filter(SECRET.search, self.parameters), None):
             raise ValidationError(
                 {
                     "parameters": f"{secret!r} looks like a key. Parameters are stored and shown;"

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import differing, foreseeing, runs, selecting, strategies, tasks, watching
+from judging import differing, foreseeing, runs, selecting, steering, strategies, tasks, watching
 from judging.filters import OutcomeFilter
 from judging.forms import StartForm
 from judging.models import Run, StrategyVersion
@@ -85,7 +85,7 @@ def steer(request: HtmxRequest, slug: str, number: int, step: str) -> HttpRespon
     member = access.member_for(request, slug, right="run")
     found = _found(member, number)
     try:
-        runs.STEPS[step](found, access.seated(member))
+        steering.STEPS[step](found, access.seated(member))
     except runs.Refused as problem:
         return _paint(request, member, found, problem=str(problem))
     tasks.ring(found.endpoint_id)

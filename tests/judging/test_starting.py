@@ -1,0 +1,318 @@
+"""Runs as they are wished for: what is their own, several at once, pilots, canaries."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from annotation.models import Event, Project
+from judging import canaries, foreseeing, offering, runs, starting, steering, watching
+from judging.errors import Refused
+from judging.models import Endpoint, Request, Run, StrategyVersion
+from judging.offering import Chosen
+from judging.pins import Own
+from judging.starting import Wish
+from tests.builders import make_item, make_member, make_project, make_slot
+from tests.judging.builders_judging import (
+    answer,
+    make_baseline,
+    make_endpoint,
+    make_items,
+    make_responses,
+    make_run,
+    make_strategy,
+    make_version,
+)
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def wish(*strategies: str, endpoints: list[Endpoint], **values: Any) -> Wish:
+    versions = [make_strategy(slug) for slug in strategies]
+    return Wish(strategies=versions, endpoints=endpoints, **{"seed": 1, **values})
+
+
+def axes_of(run: Run) -> set[str]:
+    return set(run.outcomes.values_list("axis", flat=True))
+
+
+def test_each_strategy_goes_to_each_endpoint_that_fits_it(project: Project) -> None:
+    make_items(project, 2)
+    judges = [make_endpoint(NOBODY), make_endpoint(NOBODY)]
+    wanted = wish("reference", "rouge-l", endpoints=[make_baseline(), *judges])
+    started = starting.start(project, wanted, None)
+    assert [(run.strategy.slug, run.endpoint.name) for run in started] == [
+        ("reference", judges[0].name),
+        ("reference", judges[1].name),
+        ("rouge-l", "baseline"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "slugs, offline, words",
+    [
+        (["reference", "rouge-l"], False, "Strategy rouge-l needs baseline"),
+        (["rouge-l"], True, "can be put to judge"),
+    ],
+)
+def test_nothing_chosen_is_left_alone(
+    project: Project, slugs: list[str], offline: bool, words: str
+) -> None:
+    make_items(project, 2)
+    endpoints = [make_endpoint(NOBODY, name="judge"), *([make_baseline()] if offline else [])]
+    with pytest.raises(Refused, match=words):
+        starting.start(project, wish(*slugs, endpoints=endpoints), None)
+
+
+def test_of_several_runs_none_is_started_where_one_cannot_be(project: Project) -> None:
+    make_items(project, 2)
+    priced = make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1))
+    with pytest.raises(Refused, match="A cap needs prices"):
+        starting.start(
+            project,
+            wish("reference", endpoints=[priced, make_endpoint(NOBODY)], cap=Decimal(1)),
+            None,
+        )
+    assert not Run.objects.exists()
+
+
+def test_the_chosen_items_alone_are_asked_about(project: Project) -> None:
+    make_items(project, 2)
+    make_items(project, 2, category="spelling-errors", ability="long-form", source_ability="")
+    make_items(project, 1, "score-invariant", ability="", source_ability="long-form")
+    chosen = offering.items_of(project, Chosen(abilities=("long-form",)))
+    [run] = starting.start(
+        project, wish("reference", endpoints=[make_endpoint(NOBODY)], items=chosen), None
+    )
+    # Items 3 and 4 are long-form, and the answer of 5 was made from one.
+    keys = run.outcomes.order_by("item__position").values_list("item__key", flat=True)
+    assert list(keys) == ["item-3", "item-4", "item-5"]
+
+
+def test_categories_and_keys_narrow_each_other_down(project: Project) -> None:
+    items = make_items(project, 2)
+    make_items(project, 1, category="spelling-errors")
+    chosen = Chosen(categories=("number-errors",), keys=("item-2", "item-3"))
+    assert offering.items_of(project, chosen) == {items[1].pk}
+    assert offering.items_of(project, Chosen()) is None
+
+
+def test_keys_that_are_not_there_are_named(project: Project) -> None:
+    make_items(project, 1)
+    lacking = Chosen(keys=("item-1", *(f"x{n}" for n in range(7))))
+    with pytest.raises(Refused, match="no items x0, x1, x2, x3, x4 and 2 more"):
+        offering.items_of(project, lacking)
+
+
+def test_chosen_items_that_cannot_be_asked_about_are_refused(project: Project) -> None:
+    make_items(project, 1)
+    unresolved = make_item(project, "raw")
+    wanted = wish("reference", endpoints=[make_endpoint(NOBODY)], items={unresolved.pk})
+    with pytest.raises(Refused, match="None of the chosen items"):
+        starting.start(project, wanted, None)
+
+
+@pytest.mark.parametrize(
+    "axes, asked",
+    [
+        ((), {"content-quality", "hallucination", "task-quality", "reasoning-accuracy"}),
+        (("main",), {"hallucination"}),
+        (("task-quality", "main"), {"task-quality", "hallucination"}),
+    ],
+)
+def test_an_item_is_judged_along_the_chosen_axes(
+    project: Project, axes: tuple[str, ...], asked: set[str]
+) -> None:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(NOBODY), "axis", own=Own(axes=axes))
+    runs.plan(run)
+    assert axes_of(run) == asked
+    # Two items, gold and perturbed, along each axis.
+    assert run.calls.count() == 4 * len(asked)
+    # What decides is the axis of the items' ability, or none of the chosen ones.
+    assert set(run.outcomes.main().values_list("axis", flat=True)) == asked & {"hallucination"}
+
+
+def test_axes_along_which_nothing_is_judged_are_refused(project: Project) -> None:
+    make_items(project, 2, ability="", source_ability="")
+    with pytest.raises(Refused, match="along these axes"):
+        make_run(project, make_endpoint(NOBODY), "axis", own=Own(axes=("main",)))
+
+
+def test_a_runs_own_parameters_make_other_requests(project: Project) -> None:
+    make_items(project, 2)
+    endpoint = make_endpoint(NOBODY, parameters={"temperature": 0, "seed": 3})
+    for parameters in ({}, {"temperature": 0.7}):
+        runs.plan(make_run(project, endpoint, own=Own(parameters=parameters)))
+    first, second = Run.objects.order_by("number")
+    assert second.pinned["parameters"] == {"temperature": 0.7, "seed": 3}
+    assert first.digest != second.digest
+    assert Request.objects.count() == 4
+
+
+def test_samples_are_repeats_or_votes_as_the_run_says(project: Project) -> None:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOBODY)
+    said = []
+    for votes in (None, True):
+        run = make_run(project, endpoint, "reference", samples=3, own=Own(votes=votes))
+        runs.plan(run)
+        # One of three samples is below the top of 10.
+        answer(run, '{"score": 5}', number=1)
+        answer(run, '{"score": 10}')
+        outcome = run.outcomes.get()
+        said.append((outcome.result, outcome.share))
+    # A repeat counts by its share, a vote by its majority alone.
+    assert said == [("undetected", pytest.approx(1 / 3)), ("undetected", None)]
+
+
+def test_as_many_examples_are_shown_as_the_run_says() -> None:
+    project = make_project("r", task_type="error-detection")
+    make_responses(project, ["error", "no_error", "error", "error", "no_error"])
+    version = make_version(
+        "detect-1a", prompt="{{examples}}\n\n{{question}}\n\n{{response}}", examples=1
+    )
+    endpoint = make_endpoint(NOBODY)
+    run = runs.start(project, strategy=version, endpoint=endpoint, seed=1, own=Own(examples=3))
+    assert (len(run.few_shot), run.outcomes.count()) == (3, 2)
+    shown = {key for key, _ in run.few_shot}
+    assert shown.isdisjoint(run.outcomes.values_list("item__key", flat=True))
+
+
+@pytest.mark.parametrize(
+    "slug, own, words",
+    [
+        ("reference", Own(axes=("main",)), "has no axes"),
+        ("axis", Own(axes=("tone",)), "has no axis 'tone'. Choose of content-quality"),
+        ("reference", Own(votes=True), "A vote needs samples"),
+        ("reference", Own(examples=2), "no place for examples"),
+        ("reference", Own(parameters={"api_key": "x"}), "'api_key' looks like a key"),
+        ("reference", Own(parameters={"messages": []}), "cannot be asked"),
+    ],
+)
+def test_what_does_not_fit_the_strategy_is_refused(
+    project: Project, slug: str, own: Own, words: str
+) -> None:
+    make_items(project, 1)
+    for begin in (runs.start, foreseeing.foresee):
+        with pytest.raises(Refused, match=words):
+            begin(
+                project,
+                strategy=make_strategy(slug),
+                endpoint=make_endpoint(NOBODY),
+                seed=1,
+                own=own,
+            )
+
+
+def test_a_clone_keeps_what_was_the_runs_own(project: Project) -> None:
+    make_items(project, 2)
+    own = Own(parameters={"temperature": 0.5}, axes=("main",))
+    run = make_run(project, make_endpoint(NOBODY), "axis", own=own)
+    copies = [runs.clone(run, None), runs.clone(run, None, as_pinned=True)]
+    assert [copy.digest for copy in copies] == [run.digest] * 2
+
+
+def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Project) -> None:
+    make_items(project, 40)
+    endpoint = make_endpoint(NOBODY, price_in=Decimal(10), price_out=Decimal(20))
+    wanted = wish("reference", endpoints=[endpoint])
+    [pilot] = starting.pilot(project, wanted, None)
+    assert starting.pilot(project, wanted, None) == []
+    # One call an item makes 30 items; a pilot rests on the same as any run.
+    assert pilot.outcomes.count() == 30
+    assert not Run.objects.in_project(project).shown().exists()
+    runs.plan(pilot)
+    answer(pilot)
+    runs.finish_if_done(pilot)
+    [asking] = starting.foresee(project, wanted)
+    # 30 of the run's own 40 requests are paid for; the other 10 cost 100 tokens in and 10 out
+    # each, at 10 and 20 a million: 0.0012. All alike, so the interval has no width.
+    assert (asking.foreseen.requests, asking.foreseen.to_ask) == (40, 10)
+    assert asking.foreseen.by_pilot
+    assert asking.foreseen.by_pilot.value == Decimal("0.012")
+    assert asking.foreseen.by_pilot.low == asking.foreseen.by_pilot.high == Decimal("0.012")
+    total = starting.total([asking, asking])
+    assert total
+    assert total.high == Decimal("0.024")
+
+
+def test_a_few_calls_need_no_pilot(project: Project) -> None:
+    make_items(project, 30)
+    wanted = wish("reference", endpoints=[make_endpoint(NOBODY)])
+    assert starting.pilot(project, wanted, None) == []
+
+
+def test_a_total_is_unknown_if_one_part_is(project: Project) -> None:
+    make_items(project, 1)
+    assert (
+        starting.total(
+            starting.foresee(project, wish("reference", endpoints=[make_endpoint(NOBODY)]))
+        )
+        is None
+    )
+
+
+def test_a_canary_asks_anew_what_was_answered(project: Project) -> None:
+    make_items(project, 30)
+    endpoint = make_endpoint(NOBODY)
+    run = make_run(project, endpoint)
+    runs.plan(run)
+    answer(run)
+    wanted = wish("reference", endpoints=[endpoint], canary=True)
+    [asking] = starting.foresee(project, wanted)
+    [canary] = starting.start(project, wanted, None)
+    runs.plan(canary)
+    # 20 items are enough for a canary, and none of their 20 requests is taken from the run.
+    assert (asking.foreseen.items, asking.foreseen.to_ask) == (canaries.ITEMS, canaries.ITEMS)
+    assert watching.progress(canary).waiting == canaries.ITEMS
+    with pytest.raises(Refused, match="A canary is as small as a pilot"):
+        starting.pilot(project, wanted, None)
+
+
+def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Project) -> None:
+    [item, _] = make_items(project, 2)
+    make_slot(item)
+    wanted = wish("reference", endpoints=[make_endpoint(NOBODY)])
+    researcher = make_member(project, role="researcher")
+    with pytest.raises(Refused, match=r"1 of these items.*Wait until they are done, or let a lead"):
+        starting.start(project, wanted, researcher)
+    allowed = replace(wanted, while_labelling=True)
+    with pytest.raises(Refused, match="Only a lead can allow"):
+        starting.start(project, allowed, researcher)
+    [run] = starting.start(project, allowed, make_member(project, role="lead"))
+    assert run.while_labelling
+    assert Event.objects.get(kind="run started").data == {"items": 2, "labelling": 1}
+    assert starting.foresee(project, wanted)[0].foreseen.labelling == 1
+
+
+def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Project) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint(NOBODY))
+    for kind, why in (("recorded", "made elsewhere"), ("derived", "follows from other runs")):
+        Run.objects.filter(pk=run.pk).update(kind=kind, state="finished")
+        run.refresh_from_db()
+        for step in (runs.resume, runs.retry_failed, runs.clone):
+            with pytest.raises(Refused, match=why):
+                step(run, None)
+        assert steering.open_steps(run, 3) == ["archive"]
+
+
+def test_the_projects_own_strategy_goes_before_a_shipped_one(project: Project) -> None:
+    definition = {**make_strategy("vanilla").definition, "title": "Ours"}
+    for number in (1, 2):
+        StrategyVersion.objects.create(
+            project=project, slug="vanilla", number=number, digest="x", definition=definition
+        )
+    assert offering.version_of(project, "vanilla").number == 2
+    assert offering.version_of(make_project("other"), "vanilla").project is None
+    with pytest.raises(Refused, match=r"There is no strategy 'none'. Strategies are axis, "):
+        offering.version_of(project, "none")

@@ -6,7 +6,7 @@ examples, and in a chain the names of the earlier steps.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -48,6 +48,18 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def used(template: str) -> set[str]:
     """The names that a template holds."""
     return set(PLACEHOLDER.findall(template))
+
+
+def pieces(template: str) -> Iterator[tuple[str, bool]]:
+    """The template cut up: each piece with whether it is a placeholder; none is empty."""
+    at = 0
+    for found in PLACEHOLDER.finditer(template):
+        if at < found.start():
+            yield template[at : found.start()], False
+        yield found[0], True
+        at = found.end()
+    if at < len(template):
+        yield template[at:], False
 
 
 def is_odd(template: str) -> bool:

@@ -1,8 +1,9 @@
 from django.urls import path
 
-from judging.views import endpoints, replies, results, runs
+from judging.views import endpoints, replies, results, runs, strategies
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
+STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
 
 urlpatterns = [
     path("endpoints/", endpoints.endpoint_list, name="endpoints"),
@@ -18,6 +19,8 @@ urlpatterns = [
     path(RUN + "retry/", runs.steer, {"step": "retry"}, name="run-retry"),
     path(RUN + "cancel/", runs.cancel, name="run-cancel"),
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
+    path("projects/<slug:slug>/strategies/", strategies.strategy_list, name="strategies"),
+    path(STRATEGY, strategies.strategy, name="strategy"),
     path("projects/<slug:slug>/results/", results.results, name="results"),
     path(
         "projects/<slug:slug>/results/<slug:table>.<slug:form>",

@@ -92,6 +92,8 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/runs/<int:number>/retry/": {"POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/cancel/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/items/<path:key>/": {"GET": "results"},
+    "projects/<slug:slug>/strategies/": {"GET": "results"},
+    "projects/<slug:slug>/strategies/<slug:strategy>/": {"GET": "results"},
     "projects/<slug:slug>/results/": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
@@ -160,7 +162,8 @@ def world(db: None) -> World:
     make_run(people)
     names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
-    return World(people, names | {"url": "nothing", "id": "1", "name": selecting.BASELINE})
+    names |= {"name": selecting.BASELINE, "strategy": "vanilla"}
+    return World(people, names | {"url": "nothing", "id": "1"})
 
 
 def make_run(people: Cast) -> None:

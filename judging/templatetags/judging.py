@@ -5,15 +5,21 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, share
+from judging import described, placeholders
 from judging.models import Outcome
 from judging.querysets import OutcomeQuerySet
+from judging.strategies import Strategy
 
 register = template.Library()
 
 register.filter("percent", share)
+register.filter("between", described.between)
+register.filter("offers", described.offers)
 
 
 @register.filter
@@ -60,3 +66,22 @@ def pretty(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
+
+
+@register.filter
+def can_start(strategy: Strategy) -> bool:
+    """Whether a run can be started with it, and not only from other runs."""
+    return strategy.frame not in {"explanation", "fold"}
+
+
+@register.filter
+def slots(prompt: str) -> SafeString:
+    """A prompt with its placeholders marked; all of its text is escaped."""
+    return format_html_join(
+        "",
+        "{}",
+        (
+            (format_html('<mark class="strategy-slot">{}</mark>', text) if is_name else text,)
+            for text, is_name in placeholders.pieces(prompt)
+        ),
+    )

@@ -1,0 +1,100 @@
+"""Strategies: listed, read, and their versions compared."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation import access, diffing
+from annotation.models import Membership
+from judging import catalogue, described
+from judging.models import StrategyVersion
+
+
+@require_safe
+@login_required
+def strategy_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every strategy that the project can use, by what it is asked about."""
+    member = access.member_for(request, slug, right="results")
+    context = {
+        "project": member.project,
+        "member": member,
+        "groups": catalogue.grouped(member.project),
+    }
+    return render(request, "judging/strategies.html", context)
+
+
+@require_safe
+@login_required
+def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
+    """One strategy in words and as text, with its versions and runs.
+
+    `?version=N` shows an earlier version, `?old=&new=` how two of them differ.
+    """
+    member = access.member_for(request, slug, right="results")
+    newest = found(member, strategy)
+    versions = catalogue.versions(member.project, newest)
+    shown = _numbered(versions, request.GET.get("version", ""), newest)
+    context = {
+        "project": member.project,
+        "member": member,
+        "newest": newest,
+        "version": shown,
+        "versions": versions,
+        "origin": versions[-1].parent,
+        "source": catalogue.source_of(shown),
+        "runs": catalogue.runs_of(member.project, newest),
+        **in_words(shown),
+        **_compared(request, versions),
+    }
+    return render(request, "judging/strategy.html", context)
+
+
+def found(member: Membership, slug: str) -> StrategyVersion:
+    """The newest version of a strategy that the member's project can use, or 404."""
+    version = catalogue.find(member.project, slug)
+    if version is None:
+        raise Http404
+    return version
+
+
+def in_words(version: StrategyVersion) -> dict[str, Any]:
+    """A version as a page describes it."""
+    asked = version.strategy()
+    return {
+        "strategy": asked,
+        "frame": described.FRAMES[asked.frame],
+        "offers": described.offers(asked),
+        "decides": described.decides(asked),
+        "reads": described.reads(asked),
+        "steps": [asked.step(number) for number in range(asked.last_step + 1)],
+        "between": described.between(asked.scale),
+    }
+
+
+def _numbered(
+    versions: list[StrategyVersion], wanted: str, newest: StrategyVersion
+) -> StrategyVersion:
+    if not wanted:
+        return newest
+    for version in versions:
+        if str(version.number) == wanted:
+            return version
+    raise Http404
+
+
+def _compared(request: HttpRequest, versions: list[StrategyVersion]) -> dict[str, Any]:
+    """The two versions that the address names, and how their texts differ.
+
+    What a strategy was copied from can be compared with it, too.
+    """
+    known = {str(version): version for version in versions}
+    if origin := versions[-1].parent:
+        known[str(origin)] = origin
+    old, new = (known.get(request.GET.get(name, "")) for name in ("old", "new"))
+    if old is None or new is None:
+        return {}
+    texts = (catalogue.source_of(old), catalogue.source_of(new))
+    return {"old": old, "new": new, "compared": diffing.compare(*texts)}

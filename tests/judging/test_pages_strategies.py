@@ -1,0 +1,135 @@
+"""Strategies on their pages: listed, read, their versions compared."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Membership, Project
+from judging import strategies
+from judging.models import StrategyVersion
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import make_items, make_run
+from tests.judging.test_catalogue import make_own
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, role="researcher", alias="rita")
+
+
+@pytest.fixture
+def browser(client: Client, member: Membership) -> Client:
+    client.force_login(member.account)
+    return client
+
+
+def page(browser: Client, *names: str, query: str = "") -> str:
+    address = reverse("strategy" if names else "strategies", args=["fbi", *names])
+    answer = browser.get(address + query)
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def test_the_list_names_every_strategy_with_its_source_and_a_way_to_start(browser: Client) -> None:
+    shown = page(browser)
+    for slug, strategy in strategies.load_all().items():
+        assert f"<code>{slug}</code>" in shown
+        assert strategy.study in shown
+    assert f"{reverse('run-new', args=['fbi'])}?strategy=vanilla" in shown
+    assert "?strategy=majority" not in shown  # it asks nobody
+
+
+def test_the_list_costs_the_same_with_many_versions_and_runs(
+    browser: Client, project: Project
+) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            page(browser)
+        return len(asked)
+
+    make_items(project, 1)
+    make_run(project)
+    before = queries()
+    for number in range(1, 6):
+        make_own(project, number=number)
+        make_run(project)
+    assert queries() == before
+
+
+def test_a_page_says_what_is_shown_asked_offered_and_decides(browser: Client) -> None:
+    shown = page(browser, "pairwise-axis")
+    for words in (
+        "once with gold first and once with the perturbed one",
+        "A, B, both good, both unacceptable",
+        "Detected if the gold answer is chosen in both orders.",
+        '<mark class="strategy-slot">{{first}}</mark>',
+        "000 section 4.2",
+        "Hallucination",
+    ):
+        assert words in shown
+
+
+@pytest.mark.parametrize("slug", strategies.load_all())
+def test_every_strategy_has_a_page(browser: Client, slug: str) -> None:
+    assert strategies.load_all()[slug].title in page(browser, slug)
+
+
+def test_a_page_shows_the_steps_of_a_chain_and_the_points_of_its_metrics(browser: Client) -> None:
+    shown = page(browser, "score-chain")
+    assert "Step 2: classify" in shown
+    assert "<b>-1</b> A class is named, and it is not the right one." in shown
+
+
+def test_the_runs_that_pin_a_version_stand_on_its_page(browser: Client, project: Project) -> None:
+    make_items(project, 1)
+    make_run(project)
+    assert "rouge-l v1" in page(browser, "rouge-l")
+    assert reverse("run", args=["fbi", 1]) in page(browser, "rouge-l")
+    assert "No run of this project uses it yet." in page(browser, "vanilla")
+
+
+def test_an_earlier_version_can_be_looked_at_and_compared(
+    browser: Client, project: Project
+) -> None:
+    make_own(project, number=1)
+    last = make_own(project, number=2)
+    StrategyVersion.objects.filter(pk=last.pk).update(note="<b>bold</b>")
+    assert "an earlier version" in page(browser, "ours", query="?version=1")
+    assert "&lt;b&gt;bold&lt;/b&gt;" in page(browser, "ours")
+    compared = page(browser, "ours", query="?old=ours+v1&new=ours+v2")
+    assert "From ours v1 to ours v2" in compared
+    assert re.search(r"<del[^>]*>1</del>", compared)
+    assert re.search(r"<ins[^>]*>2</ins>", compared)
+
+
+def test_a_copy_is_compared_with_what_it_was_copied_from(browser: Client, project: Project) -> None:
+    make_own(project)
+    copy = make_own(project, "second")
+    copy.parent = StrategyVersion.objects.get(slug="ours")
+    copy.save()
+    compared = page(browser, "second", query="?old=ours+v1&new=second+v1")
+    assert "From ours v1 to second v1" in compared
+
+
+@pytest.mark.parametrize("address", ["none/", "ours/?version=7", "ours/?version=x"])
+def test_what_is_not_there_is_404(browser: Client, project: Project, address: str) -> None:
+    make_own(project)
+    assert browser.get(f"/projects/fbi/strategies/{address}").status_code == 404
+
+
+def test_another_projects_strategy_is_not_there(browser: Client) -> None:
+    make_own(make_project("other"), "theirs")
+    assert browser.get(reverse("strategy", args=["fbi", "theirs"])).status_code == 404

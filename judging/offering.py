@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from annotation.models import Item, Project
 from judging import catalogue, selecting
@@ -49,18 +49,15 @@ def endpoint_of(name: str) -> Endpoint:
     return found
 
 
-def explained(project: Project) -> list[Run]:
+def explained(project: Project) -> QuerySet[Run]:
     """Runs whose explanations can be checked, newest first."""
-    over = Run.objects.in_project(project).shown().filter(state=Run.State.FINISHED, samples=1)
-    runs = over.exclude(kind=Run.Kind.DERIVED).for_page().order_by("-number")
-    return [run for run in runs if can_be_checked(run)]
-
-
-def can_be_checked(run: Run) -> bool:
-    """Whether an explanation check may be over a run."""
-    said = run.asked()
-    ended = run.state == Run.State.FINISHED and run.kind != Run.Kind.DERIVED
-    return ended and said.explanation and said.frame == "single" and run.samples == 1
+    ended = Run.objects.in_project(project).shown().filter(state=Run.State.FINISHED, samples=1)
+    asked = ended.exclude(kind=Run.Kind.DERIVED)
+    # Whether it explains and in which frame stands in its strategy, which is JSON.
+    explains = asked.filter(
+        strategy__definition__frame="single", strategy__definition__explanation=True
+    )
+    return explains.for_page().order_by("-number")
 
 
 def groups(project: Project, field: str) -> list[tuple[str, int]]:

@@ -39,14 +39,14 @@ class Wish:
     cap: Decimal | None = None
     while_labelling: bool = False
 
-    @property
-    def drawn(self) -> dict[str, Any]:
-        """What says which items are asked about, and how often."""
+    def drawn(self, strategy: StrategyVersion) -> dict[str, Any]:
+        """What says which items a run of this strategy asks about, and how often."""
         names = ("seed", "limit", "with_duplicates", "samples", "items", "own")
         said = {name: getattr(self, name) for name in names}
         if self.canary:
             return {**said, "limit": self.limit or canaries.ITEMS}
-        return {**said, "over": self.over}
+        checks = strategy.strategy().frame == "explanation"
+        return {**said, "over": self.over if checks else None}
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class Asking:
     endpoint: Endpoint
     foreseen: Foreseen
     pilots: list[Run]
+
+    @property
+    def pilot_items(self) -> int:
+        return min(self.foreseen.pilot_items, self.foreseen.items)
 
     @property
     def wants_pilot(self) -> bool:
@@ -107,7 +111,7 @@ def pilot(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
             cap=wish.cap,
             while_labelling=wish.while_labelling,
             pilot=True,
-            **{**wish.drawn, "limit": min(one.foreseen.pilot_items, one.foreseen.items)},
+            **wish.drawn(one.strategy) | {"limit": one.pilot_items},
         )
         for one in wanted
     ]
@@ -127,7 +131,7 @@ def start(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
             member=member,
             cap=wish.cap,
             while_labelling=wish.while_labelling,
-            **wish.drawn,
+            **wish.drawn(strategy),
         )
         for strategy, endpoint in found
     ]
@@ -142,7 +146,7 @@ def _foreseen(project: Project, wish: Wish) -> Iterator[Asking]:
     occasion = "foreseen" if wish.canary else ""
     for strategy, endpoint in pairs(wish):
         foreseen = foreseeing.foresee(
-            project, strategy=strategy, endpoint=endpoint, occasion=occasion, **wish.drawn
+            project, strategy=strategy, endpoint=endpoint, occasion=occasion, **wish.drawn(strategy)
         )
         yield Asking(strategy, endpoint, foreseen, _pilots(project, strategy, endpoint))
 

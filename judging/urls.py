@@ -1,6 +1,6 @@
 from django.urls import path
 
-from judging.views import endpoints, replies, results, runs, strategies
+from judging.views import endpoints, replies, results, runs, starting, strategies
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
@@ -12,7 +12,8 @@ urlpatterns = [
     path("endpoints/<str:name>/edit/", endpoints.edit_endpoint, name="endpoint-edit"),
     path("endpoints/<str:name>/test/", endpoints.try_endpoint, name="endpoint-test"),
     path("projects/<slug:slug>/runs/", runs.run_list, name="runs"),
-    path("projects/<slug:slug>/runs/new/", runs.new_run, name="run-new"),
+    path("projects/<slug:slug>/runs/new/", starting.new_run, name="run-new"),
+    path("projects/<slug:slug>/runs/pilots/", starting.pilots, name="run-pilots"),
     path(RUN, runs.run, name="run"),
     path(RUN + "pause/", runs.steer, {"step": "pause"}, name="run-pause"),
     path(RUN + "resume/", runs.steer, {"step": "resume"}, name="run-resume"),

@@ -86,6 +86,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/settings/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/runs/": {"GET": "results"},
     "projects/<slug:slug>/runs/new/": {"GET": "run", "POST": "run"},
+    "projects/<slug:slug>/runs/pilots/": {"GET": "run"},
     "projects/<slug:slug>/runs/<int:number>/": {"GET": "results"},
     "projects/<slug:slug>/runs/<int:number>/pause/": {"POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/resume/": {"POST": "run"},

@@ -1,5 +1,6 @@
 """Figures as people read them, and what evaluators said of an item."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -11,9 +12,10 @@ from django.utils.safestring import SafeString
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, share
 from judging import described, placeholders
-from judging.models import Outcome
+from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.strategies import Strategy
+from judging.watching import Watched
 
 register = template.Library()
 
@@ -85,3 +87,9 @@ def slots(prompt: str) -> SafeString:
             for text, is_name in placeholders.pieces(prompt)
         ),
     )
+
+
+@register.filter
+def any_open(watched: Iterable[Watched]) -> bool:
+    """Whether any of the runs will go on by itself."""
+    return any(one.run.state in {Run.State.PLANNING, Run.State.RUNNING} for one in watched)

@@ -1,6 +1,5 @@
 """Runs: listed, started, followed while they go on, steered."""
 
-import secrets
 from typing import Any
 
 from django.contrib import messages
@@ -14,10 +13,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import differing, foreseeing, runs, selecting, steering, strategies, tasks, watching
+from judging import differing, runs, steering, tasks, watching
 from judging.filters import OutcomeFilter
-from judging.forms import StartForm
-from judging.models import Run, StrategyVersion
+from judging.models import Run
 from judging.providers import PROVIDERS
 
 PAGE = 50
@@ -42,31 +40,6 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
         .for_list(),
     }
     return render(request, "judging/runs.html", context)
-
-
-@require_http_methods(["GET", "POST"])
-@login_required
-def new_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """What to ask of whom: said beforehand on request, then started."""
-    member = access.member_for(request, slug, right="run")
-    form = _start_form(request)
-    foreseen = None
-    if request.method == "POST" and form.is_valid():
-        try:
-            if "foresee" not in request.POST:
-                return redirect("run", slug=slug, number=_start(member, form.cleaned_data).number)
-            foreseen = _foresee(member, form.cleaned_data)
-        except runs.Refused as problem:
-            form.add_error(None, str(problem))
-    context = {
-        "project": member.project,
-        "member": member,
-        "form": form,
-        "foreseen": foreseen,
-        "items": selecting.items(member.project).count(),
-        "with_duplicates": selecting.items(member.project, with_duplicates=True).count(),
-    }
-    return render(request, "judging/run_new.html", context, status=422 if form.errors else 200)
 
 
 @require_GET
@@ -109,45 +82,6 @@ def cancel(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         "progress": watching.progress(found),
     }
     return render(request, "judging/run_cancel.html", context)
-
-
-def _start_form(request: HttpRequest) -> StartForm:
-    return StartForm(
-        request.POST or None,
-        strategies=strategies.load_all(),
-        endpoints=selecting.endpoints(),
-        initial={"seed": secrets.randbits(48)},
-    )
-
-
-def _start(member: Membership, data: dict[str, Any]) -> Run:
-    started = runs.start(
-        member.project,
-        strategy=_strategy(data),
-        endpoint=data["endpoint"],
-        member=access.seated(member),
-        limit=data["limit"],
-        cap=data["cap"],
-        with_duplicates=data["with_duplicates"],
-        seed=data["seed"],
-    )
-    tasks.ring(started.endpoint_id)
-    return started
-
-
-def _foresee(member: Membership, data: dict[str, Any]) -> foreseeing.Foreseen:
-    return foreseeing.foresee(
-        member.project,
-        strategy=_strategy(data),
-        endpoint=data["endpoint"],
-        seed=data["seed"],
-        limit=data["limit"],
-        with_duplicates=data["with_duplicates"],
-    )
-
-
-def _strategy(data: dict[str, Any]) -> StrategyVersion:
-    return selecting.strategy_version(data["strategy"])
 
 
 def _found(member: Membership, number: int) -> Run:

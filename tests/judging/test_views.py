@@ -11,13 +11,12 @@ from django.utils import timezone
 
 from annotation.models import Event, Membership, Project
 from judging import leasing, runs, watching
-from judging.models import Dispatcher, Endpoint, Run
+from judging.models import Dispatcher, Run
 from judging.providers.errors import Rejected
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
     answer,
     fail,
-    make_baseline,
     make_endpoint,
     make_items,
     make_judged,
@@ -83,52 +82,6 @@ def test_the_list_shows_state_strategy_counts_and_who(
     for words in ("Run 1", "finished", "rouge-l", "baseline", "rita"):
         assert words in shown
     assert shown.count('<td class="number">1</td>') == 2  # one pending, one missing
-
-
-def test_a_run_is_started_and_shown(browser: Client, project: Project) -> None:
-    make_items(project, 2)
-    make_baseline()
-    sent = browser.post(page("run-new"), {"strategy": "rouge-l", "endpoint": "baseline", "seed": 5})
-    run = Run.objects.get()
-    assert sent.headers["Location"] == page("run", run.number)
-    assert (run.seed, run.member.alias, run.outcomes.count()) == (5, "rita", 2)
-
-
-def test_the_form_says_how_many_items_would_be_judged(browser: Client, project: Project) -> None:
-    make_items(project, 1234)
-    assert "<b>1,234</b> items are resolved" in text_of(browser, "run-new")
-
-
-def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
-    browser: Client, project: Project
-) -> None:
-    make_items(project, 2)
-    make_baseline()
-    sent = browser.post(
-        page("run-new"), {"strategy": "pairwise", "endpoint": "baseline", "seed": 5}
-    )
-    assert sent.status_code == 422
-    assert "needs an evaluator LLM" in sent.content.decode()
-    assert not Run.objects.exists()
-
-
-def test_a_form_that_makes_no_sense_is_shown_again(browser: Client, project: Project) -> None:
-    sent = browser.post(
-        page("run-new"), {"strategy": "none", "endpoint": "", "limit": -1, "cap": 0, "seed": "x"}
-    )
-    assert sent.status_code == 422
-    assert sent.content.decode().count("field-error") == 4
-
-
-def test_an_estimate_starts_nothing(browser: Client, project: Project) -> None:
-    make_items(project, 3)
-    make_endpoint("http://127.0.0.1:9/v1", name="judge", price_in=1, price_out=1)
-    sent = browser.post(
-        page("run-new"),
-        {"strategy": "pairwise", "endpoint": "judge", "limit": 2, "seed": 5, "foresee": "1"},
-    )
-    assert "4 requests would be sent" in sent.content.decode()
-    assert not Run.objects.exists()
 
 
 def test_a_running_run_is_polled_and_an_ended_one_is_not(browser: Client, project: Project) -> None:
@@ -280,10 +233,3 @@ def queries(browser: Client, name: str, run: Run) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert browser.get(page(name, *number)).status_code == 200
     return len(captured)
-
-
-def test_the_baseline_is_offered_although_nobody_set_it_up(
-    browser: Client, project: Project
-) -> None:
-    Endpoint.objects.all().delete()
-    assert '<option value="baseline">baseline</option>' in text_of(browser, "run-new")

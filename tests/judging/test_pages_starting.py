@@ -1,0 +1,273 @@
+"""The page that starts runs: chosen, estimated, piloted, started."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Membership, Project
+from judging import runs
+from judging.models import Endpoint, Run
+from tests.builders import make_member, make_project, make_slot
+from tests.judging.builders_judging import (
+    answer,
+    make_baseline,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+    make_strategy,
+)
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = "http://127.0.0.1:9/v1"
+HTMX = {"HX-Request": "true"}
+NEW = "/projects/fbi/runs/new/"
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, role="researcher", alias="rita")
+
+
+@pytest.fixture
+def browser(client: Client, member: Membership) -> Client:
+    client.force_login(member.account)
+    return client
+
+
+@pytest.fixture
+def judge() -> Endpoint:
+    return make_endpoint(NOBODY, name="judge", price_in=Decimal(10), price_out=Decimal(20))
+
+
+def shown(answer: Any, status: int = 200) -> str:
+    assert answer.status_code == status
+    return " ".join(answer.content.decode().split())
+
+
+def sent(browser: Client, **body: Any) -> Any:
+    return browser.post(NEW, {"strategy": "reference", "endpoint": "judge", "seed": 5, **body})
+
+
+def test_a_run_is_started_and_shown(browser: Client, project: Project) -> None:
+    make_items(project, 2)
+    make_baseline()
+    answered = sent(browser, strategy="rouge-l", endpoint="baseline")
+    run = Run.objects.get()
+    assert answered.headers["Location"] == reverse("run", args=["fbi", run.number])
+    assert (run.seed, run.member and run.member.alias, run.outcomes.count()) == (5, "rita", 2)
+
+
+def test_everything_that_can_be_said_is_kept(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 4)
+    make_items(project, 4, ability="long-form")
+    sent(
+        browser,
+        strategy="axis",
+        ability=["factual"],
+        category=["number-errors"],
+        keys="item-1\r\nitem-2\r\n\r\nitem-3\r\nitem-7",
+        limit=2,
+        samples=3,
+        votes="votes",
+        axes=["main"],
+        parameters='{"temperature": 0.7}',
+        cap="1.5",
+    )
+    run = Run.objects.get()
+    assert run.pinned["own"] == {
+        "parameters": {"temperature": 0.7},
+        "axes": ["main"],
+        "votes": True,
+    }
+    assert (run.samples, run.cap, run.outcomes.count()) == (3, Decimal("1.5"), 2)
+    keys = set(run.outcomes.values_list("item__key", flat=True))
+    # Item 7 is named and of another ability.
+    assert keys < {"item-1", "item-2", "item-3"}
+
+
+def test_several_strategies_are_several_runs(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 2)
+    body = {"strategy": ["reference", "vanilla"]}
+    said = shown(sent(browser, **body, foresee=1))
+    assert "<b>2 runs</b> would be started" in said
+    assert "Start 2 runs" in said
+    answered = sent(browser, **body)
+    assert answered.headers["Location"] == reverse("runs", args=["fbi"])
+    assert Run.objects.count() == 2
+
+
+def test_the_form_says_how_many_items_are_resolved(browser: Client, project: Project) -> None:
+    make_items(project, 1234)
+    assert "<b>1,234</b> items are resolved" in shown(browser.get(NEW))
+
+
+def test_the_projects_own_strategies_are_offered_too(browser: Client, project: Project) -> None:
+    version = make_strategy("vanilla")
+    definition = {**version.definition, "slug": "ours", "title": "Our own words"}
+    type(version).objects.create(
+        project=project, slug="ours", number=1, digest="x", definition=definition
+    )
+    said = shown(browser.get(NEW))
+    assert 'Our own words <span class="hint">the project&#x27;s own</span>' in said
+    assert 'value="majority"' not in said
+
+
+def test_a_link_may_choose_beforehand(browser: Client, project: Project) -> None:
+    make_items(project, 1)
+    said = shown(browser.get(NEW + "?strategy=vanilla&endpoint=baseline&category=number-errors"))
+    for value in ("vanilla", "baseline", "number-errors"):
+        assert f'value="{value}" checked' in said
+    assert not Run.objects.exists()
+
+
+def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
+    browser: Client, project: Project
+) -> None:
+    make_items(project, 2)
+    make_baseline()
+    said = shown(sent(browser, strategy="pairwise", endpoint="baseline"), 422)
+    assert "needs an evaluator LLM" in said
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ({"strategy": []}, "Choose a strategy, or several."),
+        ({"strategy": "none"}, "Select a valid choice"),
+        ({"strategy": "majority"}, "Select a valid choice"),
+        ({"endpoint": []}, "Choose an endpoint, or several."),
+        ({"limit": -1}, "greater than or equal to 1"),
+        ({"cap": 0}, "Nothing can be asked for 0"),
+        ({"seed": "x"}, "Enter a whole number"),
+        ({"parameters": "{"}, "This is not JSON"),
+        ({"parameters": "[1]"}, "Give a JSON object"),
+        ({"parameters": '{"top_p": NaN}'}, "NaN is no number"),
+        ({"keys": "nothing"}, "The project has no items nothing"),
+        ({"votes": "votes"}, "A vote needs samples"),
+        ({"while_labelling": "on", "strategy": "explanation-check"}, "over a run that ended"),
+    ],
+)
+def test_what_makes_no_sense_is_said_and_starts_nothing(
+    browser: Client, project: Project, judge: Endpoint, body: dict[str, Any], words: str
+) -> None:
+    make_items(project, 1)
+    assert words in shown(sent(browser, **body), 422)
+    assert not Run.objects.exists()
+
+
+def test_an_estimate_starts_nothing(browser: Client, project: Project, judge: Endpoint) -> None:
+    make_items(project, 3)
+    said = shown(sent(browser, strategy="pairwise", limit=2, foresee=1))
+    # Two items in both orders.
+    assert said.count('<td class="number">4</td>') == 3
+    assert "at most about" in said
+    assert not Run.objects.exists()
+
+
+def test_what_is_answered_already_is_free(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 3)
+    run = make_run(project, judge)
+    runs.plan(run)
+    answer(run, number=2)
+    said = shown(sent(browser, foresee=1))
+    assert '<td class="number">2 <small class="hint">free</small></td>' in said
+    answer(run)
+    assert "nothing" in shown(sent(browser, foresee=1))
+
+
+def test_an_unknown_price_is_called_unknown(browser: Client, project: Project) -> None:
+    make_items(project, 1)
+    make_endpoint(NOBODY, name="judge")
+    said = shown(sent(browser, foresee=1))
+    assert "unknown, not zero" in said
+
+
+def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 40)
+    assert "Pilot 30 calls" in shown(sent(browser, foresee=1))
+    said = shown(sent(browser, pilot=1))
+    pilot = Run.objects.get()
+    assert "0 of 0 calls answered" in said
+    assert pilot.archived_at
+    runs.plan(pilot)
+    answer(pilot)
+    runs.finish_if_done(pilot)
+    followed = shown(browser.get(f"/projects/fbi/runs/pilots/?run={pilot.number}"))
+    assert "30 of 30 calls answered" in followed
+    assert "every 1500ms" not in followed
+    priced = shown(sent(browser, foresee=1))
+    # 10 calls are left, of 100 tokens in and 10 out: 10 x 0.0012.
+    assert '0.0120 <small class="hint">0.0120 to 0.0120</small>' in priced
+    assert "Pilot 30 calls" not in priced
+
+
+def test_asking_by_htmx_brings_the_estimate_alone(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    body = {"strategy": "reference", "endpoint": "judge", "seed": 1, "foresee": 1}
+    said = shown(browser.post(NEW, body, headers=HTMX))
+    assert said.startswith('<section class="sheet stack" id="foreseen"')
+
+
+def test_only_a_lead_is_offered_items_that_are_being_labelled(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    [item] = make_items(project, 1)
+    make_slot(item)
+    assert "only a lead can allow that" in shown(sent(browser, foresee=1))
+    assert "Wait until they are done" in shown(sent(browser, while_labelling="on"), 422)
+    lead = Client()
+    lead.force_login(make_member(project, role="lead").account)
+    assert "Tick “Also items" in shown(sent(lead, foresee=1))
+    sent(lead, while_labelling="on")
+    assert Run.objects.get().while_labelling
+
+
+def test_an_explanation_check_is_over_a_run(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    base = (
+        make_judged(project, [], endpoint=judge, strategy="vanilla")
+        if make_items(project, 1)
+        else None
+    )
+    assert base
+    base.outcomes.update(result="undetected", detail="equal")
+    answered = sent(browser, strategy="explanation-check", over=base.number)
+    assert answered.status_code == 302
+    check = Run.objects.order_by("number").last()
+    assert check
+    assert list(check.sources.all()) == [base]
+
+
+def test_nothing_is_started_by_looking(browser: Client, project: Project, judge: Endpoint) -> None:
+    make_items(project, 1)
+    shown(browser.get(NEW + "?strategy=reference&endpoint=judge&seed=1&foresee=1&pilot=1"))
+    assert not Run.objects.exists()
+
+
+def test_the_baseline_is_offered_although_nobody_set_it_up(
+    browser: Client, project: Project
+) -> None:
+    Endpoint.objects.all().delete()
+    assert 'name="endpoint" value="baseline"' in shown(browser.get(NEW))

@@ -35,7 +35,13 @@ def unreadable(error: tomllib.TOMLDecodeError, source: str) -> Problem:
 
 def named(source: str, slug: str) -> str:
     """The text with the slug that it must have, on its first line if it had none."""
-    line, at = f'slug = "{slug}"', line_of(source, ("slug",))
+    return put(source, "slug", slug)
+
+
+def put(source: str, key: str, text: str) -> str:
+    """The text with this value, of one line, for a key of its outermost table; a new key comes
+    first."""
+    line, at = f"{key} = {_value(text)}", line_of(source, (key,))
     if at is None:
         return f"{line}\n{source}"
     lines = source.split("\n")

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from annotation import tasktypes
-from annotation.tomltext import line_of, named, written
+from annotation.tomltext import line_of, named, put, written
 
 TEXT = """\
 # A comment.
@@ -103,3 +103,8 @@ def test_a_slug_is_put_where_one_stands_and_else_before_everything() -> None:
 
 def test_a_break_that_is_no_line_of_toml_moves_no_line() -> None:
     assert line_of('a = "\u2028"\nb = 1\n', ("b",)) == 2
+
+
+def test_a_value_with_quotes_is_put_so_that_it_reads_again() -> None:
+    changed = put('a = 1\ntitle = "x"\n[title2]\n', "title", 'say "no" \\')
+    assert tomllib.loads(changed)["title"] == 'say "no" \\'

@@ -19,6 +19,7 @@ from judging import rendering, runs, spending
 from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.outputs import storable
 from judging.providers.prices import tokens
+from judging.querysets import over
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE = timedelta(seconds=12)
@@ -91,8 +92,8 @@ def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = Fals
 
 
 def _take(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
-    over = Q(held_until__lte=now) & ~Q(holder__in=_here)
-    free = Q(holder=holder) | over if alone else Q()
+    given_up = over("held_until", now) & ~Q(holder__in=_here)
+    free = Q(holder=holder) | given_up if alone else Q()
     with writing.transact():
         Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
         return bool(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,16 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 if TYPE_CHECKING:
     from annotation.models import Item, Project
     from judging.models import Endpoint, Run, StrategyVersion
+
+
+# No lease is given for so long: one that lasts longer was given by a clock that was ahead, and
+# whoever lives renews what is his by the clock as it is now.
+TOO_LONG = timedelta(minutes=1)
+
+
+def over(until: str, now: datetime) -> Q:
+    """Whether a lease that ends at the time in this column has run out."""
+    return Q(**{f"{until}__lte": now}) | Q(**{f"{until}__gt": now + TOO_LONG})
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
@@ -79,7 +89,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         """With calls to plan, requests to ask, or nothing left to wait for."""
         calls = self._calls()
         waiting = Q(request__state="waiting", request__next_try__lte=now)
-        expired = Q(request__state="leased", request__leased_until__lte=now)
+        expired = Q(request__state="leased") & over("request__leased_until", now)
         still_open = calls.filter(request__state__in=["waiting", "leased"])
         running = Q(state="running") & (
             Exists(calls.filter(waiting | expired)) | ~Exists(still_open)
@@ -155,7 +165,7 @@ class RequestQuerySet(models.QuerySet["Any"]):
 
     def expired(self, now: datetime) -> RequestQuerySet:
         """Leased by a worker that does not renew its leases any more."""
-        return self.filter(state="leased", leased_until__lte=now)
+        return self.filter(over("leased_until", now), state="leased")
 
     def held(self, *, skip_locked: bool = False) -> list[Held]:
         """Locked for this transaction, always in one order, so that two never wait in a ring."""

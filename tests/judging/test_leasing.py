@@ -100,6 +100,22 @@ def test_what_is_held_here_is_not_taken_by_a_clock_that_jumped(run: Run, setting
 
 
 @pytest.mark.usefixtures("elsewhere")
+def test_what_a_dead_worker_held_by_a_clock_that_was_ahead_is_free_at_once(
+    run: Run, settings: Any
+) -> None:
+    settings.REDIS_URL = ""
+    now = timezone.now()
+    ahead = now + timedelta(hours=1)
+    assert leasing.attend(run.endpoint_id, "a", ahead)
+    assert leasing.take_planning(run.endpoint_id, "a", ahead)
+    held = {one.request_id for one in take(run, 2, "a", now=ahead)}
+    assert due(now) == [run.endpoint_id]
+    assert leasing.attend(run.endpoint_id, "b", now)
+    assert leasing.take_planning(run.endpoint_id, "b", now)
+    assert held < {one.request_id for one in take(run, 10, "b", now=now)}
+
+
+@pytest.mark.usefixtures("elsewhere")
 def test_each_worker_may_ask_where_redis_keeps_the_limits_and_one_alone_plans(
     settings: Any,
 ) -> None:

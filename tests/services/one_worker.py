@@ -1,16 +1,20 @@
-"""A worker that needs no broker, as a process: it looks for due work until SIGTERM.
+"""Workers that need no broker, as processes: they look for due work until SIGTERM.
 
-    python tests/services/one_worker.py [--jump SECONDS]
+    python tests/services/one_worker.py [--workers N] [--jump SECONDS | --ahead SECONDS]
 
-With `--jump` its own clock is set forward and back by so much, in turns of a second.
+Several workers come from one start-up, which is most of what a short-lived one costs; a signal
+has to go to their process group. With `--jump` their own clock is set forward and back by so much,
+in turns of a second, with `--ahead` it is wrong by so much all the time.
 """
 
 import argparse
+import importlib
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,13 +24,26 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--jump", type=float, default=0.0)
+    parser.add_argument("--ahead", type=float, default=0.0)
     options = parser.parse_args()
     import django
 
     django.setup()
+    # Before the fork, or each worker would import it all for itself.
+    importlib.import_module("judging.bell")
     if options.jump:
-        _let_jump(options.jump)
+        _set_clock(lambda: options.jump if int(time.monotonic()) % 2 else -options.jump)
+    if options.ahead:
+        _set_clock(lambda: options.ahead)
+    for _ in range(options.workers - 1):
+        if os.fork() == 0:
+            break
+    _work()
+
+
+def _work() -> None:
     from judging.bell import Bell
 
     ended = threading.Event()
@@ -37,15 +54,15 @@ def main() -> None:
     bell.stop()
 
 
-def _let_jump(seconds: float) -> None:
+def _set_clock(wrong_by: Callable[[], float]) -> None:
     from django.utils import timezone
 
     true = timezone.now
 
-    def jumped() -> datetime:
-        return true() + timedelta(seconds=seconds if int(time.monotonic()) % 2 else -seconds)
+    def wrong() -> datetime:
+        return true() + timedelta(seconds=wrong_by())
 
-    timezone.now = jumped
+    timezone.now = wrong
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -16,13 +16,15 @@ from urllib.parse import urlsplit, urlunsplit
 import redis
 from django.db import connection
 
-from judging.models import Run
+from judging.models import Reply, Run
 from tests.conftest import lacking
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
 ROOT = Path(__file__).resolve().parents[2]
 # What was answered so shortly before a kill may not be on record yet.
 UNWRITTEN = 0.25
+# What a condition may take on a machine that is busy with other things; nothing is as slow.
+PATIENCE = 180.0
 
 
 def free_port() -> int:
@@ -31,11 +33,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    ends = time.monotonic() + seconds
+def wait_for(condition: Callable[[], bool], what: str, *, every: float = 0.02) -> None:
+    ends = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < ends, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
+        assert time.monotonic() < ends, f"not within {PATIENCE:g} s: {what}"
+        time.sleep(every)
 
 
 def database_url() -> str:
@@ -66,10 +68,14 @@ class Processes:
     def start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
         log = self._stack.enter_context((self.folder / "log.txt").open("ab"))
         process = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment | environment, stdout=log, stderr=log
+            command,
+            cwd=ROOT,
+            env=self.environment | environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
-        self._stack.callback(process.wait)
-        self._stack.callback(process.kill)
+        self._stack.callback(_end, process)
         return process
 
     def redis(self) -> subprocess.Popen[bytes]:
@@ -77,13 +83,21 @@ class Processes:
         port = str(self.redis_port)
         process = self.start(server, "--port", port, "--bind", "127.0.0.1", "--save", "")
         client = redis.Redis(port=self.redis_port)
-        wait_for(lambda: _answers(client), 10, "Redis answers")
+        wait_for(lambda: _answers(client), "Redis answers")
         return process
 
+    def broker(self) -> str:
+        """A Redis that was just started, and its address."""
+        self.redis()
+        return self.redis_url
+
+    @property
+    def redis_url(self) -> str:
+        return f"redis://127.0.0.1:{self.redis_port}/0"
+
     def worker(self) -> subprocess.Popen[bytes]:
-        broker = f"redis://127.0.0.1:{self.redis_port}/0"
         celery = (sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads")
-        return self.start(*celery, REDIS_URL=broker)
+        return self.start(*celery, REDIS_URL=self.redis_url)
 
     def bell(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
         """A worker that needs no broker: it looks for due work by itself and does nothing else."""
@@ -93,8 +107,19 @@ class Processes:
     def server(self) -> subprocess.Popen[bytes]:
         return self.start(sys.executable, "manage.py", "serve", "--port", str(free_port()))
 
+    def said(self) -> str:
+        """What all processes wrote so far."""
+        return (self.folder / "log.txt").read_text("utf-8", "replace")
+
     def close(self) -> None:
         self._stack.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With the workers that it forked."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _answers(client: Any) -> bool:
@@ -104,10 +129,8 @@ def _answers(client: Any) -> bool:
         return False
 
 
-def reach(evaluator: ScriptedEvaluator, calls: int) -> None:
-    wait_for(lambda: len(evaluator.log) >= calls, 60, f"{calls} calls asked")
-    # Not at the moment at which calls come in: what was answered has to be on record soon after.
-    time.sleep(0.4)
+def reach(evaluator: ScriptedEvaluator, calls: float) -> None:
+    wait_for(lambda: len(evaluator.log) >= calls, f"{calls:g} calls asked")
 
 
 def finish(run: Run) -> None:
@@ -115,7 +138,7 @@ def finish(run: Run) -> None:
         run.refresh_from_db()
         return run.state == Run.State.FINISHED
 
-    wait_for(is_finished, 90, "the run is finished")
+    wait_for(is_finished, "the run is finished", every=0.1)
 
 
 def kill(process: subprocess.Popen[bytes]) -> float:
@@ -124,3 +147,20 @@ def kill(process: subprocess.Popen[bytes]) -> float:
     process.send_signal(signal.SIGKILL)
     process.wait()
     return killed
+
+
+def kill_in_step(process: subprocess.Popen[bytes], evaluator: ScriptedEvaluator) -> float:
+    """Kill a worker while it keeps up with what is answered; the time, seconds since 1970.
+
+    On a busy machine it may get no turn for longer than it has to write a reply, which is not
+    what is tested. One that always writes late never keeps up, and fails the test.
+    """
+
+    def keeps_up() -> bool:
+        asked, at = time.time(), time.time() - UNWRITTEN / 2
+        answers = [entry["answered"] for entry in list(evaluator.log)]
+        due = sum(bool(answered) and answered < at for answered in answers)
+        return Reply.objects.count() >= due and time.time() - asked < UNWRITTEN / 4
+
+    wait_for(keeps_up, "replies are on record soon after they came", every=0.001)
+    return kill(process)

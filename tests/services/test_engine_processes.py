@@ -1,6 +1,5 @@
 """The engine in real processes that are killed while they work (design 3.7)."""
 
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,16 +7,26 @@ from typing import Any
 
 import pytest
 
-from judging.models import Reply, Request, Run
+from judging.models import Endpoint, Reply, Request, Run
 from tests.builders import make_project
 from tests.judging.builders_judging import TWO_CALLS, make_endpoint, make_items, make_run, results
-from tests.services.processes import UNWRITTEN, Processes, finish, kill, reach
+from tests.services.processes import (
+    PATIENCE,
+    UNWRITTEN,
+    Processes,
+    finish,
+    kill,
+    kill_in_step,
+    reach,
+    wait_for,
+)
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-ITEMS = 1000
+ITEMS = 500
 CALLS = 2 * ITEMS
+IN_FLIGHT = 16
 
 
 @pytest.fixture
@@ -37,7 +46,7 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 def run(evaluator: ScriptedEvaluator) -> Run:
     project = make_project()
     make_items(project, ITEMS)
-    return make_run(project, make_endpoint(evaluator, in_flight=32), TWO_CALLS)
+    return make_run(project, make_endpoint(evaluator, in_flight=IN_FLIGHT), TWO_CALLS)
 
 
 def assert_asked_once(evaluator: ScriptedEvaluator, killed: float) -> None:
@@ -59,21 +68,23 @@ def assert_all_on_record(run: Run) -> None:
     assert results(run).keys() == {"detected", "undetected"}
 
 
+@pytest.mark.databases
 @pytest.mark.redis
 def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
     broker, worker = processes.redis(), processes.worker()
-    reach(evaluator, 600)
+    reach(evaluator, 0.3 * CALLS)
     kill(broker)
     asked = len(evaluator.log)
-    time.sleep(1.0)
-    # Nobody asks while the limits that all workers keep are out of reach.
-    assert len(evaluator.log) <= asked + 32
-    assert Reply.objects.count() >= asked - 32
+    # What is in flight ends and is kept, and nobody asks while the limits that all workers keep
+    # are out of reach.
+    wait_for(lambda: Reply.objects.count() >= asked, "what was asked is on record")
+    wait_for(lambda: refused(processes) >= 5, "the limits were asked for in vain")
+    assert len(evaluator.log) <= asked + IN_FLIGHT
     processes.redis()
-    reach(evaluator, 1000)
-    killed = kill(worker)
+    reach(evaluator, 0.5 * CALLS)
+    killed = kill_in_step(worker, evaluator)
     assert Reply.objects.count() < CALLS
     processes.worker()
     finish(run)
@@ -81,12 +92,17 @@ def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
     assert_asked_once(evaluator, killed)
 
 
+def refused(processes: Processes) -> int:
+    """How often a worker said that it could not ask for the limits."""
+    return processes.said().count("The limits cannot be asked for")
+
+
 def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
     server = processes.server()
-    reach(evaluator, 1000)
-    killed = kill(server)
+    reach(evaluator, 0.5 * CALLS)
+    killed = kill_in_step(server, evaluator)
     assert Reply.objects.count() < CALLS
     processes.server()
     finish(run)
@@ -95,13 +111,14 @@ def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(
 
 
 @pytest.mark.redis
-def test_a_worker_that_is_told_to_end_does_so_soon_and_leaves_nothing_leased(
+def test_a_worker_that_is_told_to_end_waits_for_no_answer_and_leaves_nothing_leased(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
     evaluator.script = Script(faults={"hang": ""})
+    Endpoint.objects.update(timeout=2 * PATIENCE)
     processes.redis()
     worker = processes.worker()
-    reach(evaluator, 32)
+    reach(evaluator, IN_FLIGHT)
     worker.terminate()
-    worker.wait(timeout=9)
+    worker.wait(timeout=PATIENCE)
     assert set(Request.objects.values_list("state", flat=True)) == {"waiting"}

@@ -205,7 +205,9 @@ async def _slice(work: Slice) -> None:
         asyncio.TaskGroup() as group,
     ):
         work.limiter, work.session = Limiter(ledger), session
-        attendants = [group.create_task(attend(work)) for attend in (_write, _decide, _renew)]
+        attendants = [
+            group.create_task(attend(work)) for attend in (_write, _decide, _renew, _keep)
+        ]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
         await _end_calls(work, callers)
@@ -240,20 +242,23 @@ async def _call(work: Slice) -> None:
     """Ask one request after the other; every leased one ends in exactly one result."""
     while True:
         leased = await work.todo.get()
-        result = Result(leased)
+        result, failed = None, None
         try:
             if work.wants(leased) and work.limiter:
                 async with work.limiter.slot(leased.tokens) as place:
                     result = await _asked(work, leased, place)
+                    # At once: until the ledger has heard of it, it may be long.
+                    work.done.put_nowait(result)
         except EvaluatorError as error:
             work.over = work.over or isinstance(error, Halting)
-            result = Result(leased, error=error)
+            failed = error
         except Exception as error:
             # A mistake of ours in one call must not cost the replies to the others.
             log.exception("Request %s could not be asked.", leased.request_id)
-            result = Result(leased, error=EvaluatorError(f"{type(error).__name__} in this program"))
+            failed = EvaluatorError(f"{type(error).__name__} in this program")
         finally:
-            work.done.put_nowait(result)
+            if result is None:
+                work.done.put_nowait(Result(leased, error=failed))
 
 
 async def _asked(work: Slice, leased: Leased, place: Place) -> Result:
@@ -311,14 +316,20 @@ async def _renew(work: Slice) -> None:
     """Keep the leases; a worker that was taken for dead stops asking."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
-        if work.limiter:
-            await work.limiter.ledger.keep()
         if not await work.in_database(
             lambda: leasing.renew(work.endpoint.pk, work.holder, clock.now())
         ):
             log.warning("Another worker took over endpoint %s.", work.endpoint.name)
             work.over = True
             return
+
+
+async def _keep(work: Slice) -> None:
+    """Keep the places in flight, apart from the leases: a ledger that hangs must not cost them."""
+    while True:
+        await asyncio.sleep(RENEW_EVERY)
+        if work.limiter:
+            await work.limiter.ledger.keep()
 
 
 async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:
@@ -330,8 +341,10 @@ async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None
         if STOP.is_set() and last is None:
             last = time.monotonic() + LAST_CALLS
         await work.any_stored()
-    for caller in callers:
-        caller.cancel()
-    await asyncio.gather(*callers, return_exceptions=True)
+    # A second time for those who are telling a ledger that does not listen.
+    for patience in (LAST_CALLS, None):
+        for caller in callers:
+            caller.cancel()
+        await asyncio.wait(callers, timeout=patience)
     while work.open:
         await work.any_stored()

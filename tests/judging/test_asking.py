@@ -1,5 +1,6 @@
 """A real worker's slice against a scripted evaluator: what is asked, and what becomes of faults."""
 
+import asyncio
 import threading
 import time
 from collections import Counter
@@ -13,6 +14,7 @@ from django.utils import timezone
 from annotation.models import Item, Project
 from judging import asking, leasing, runs, watching
 from judging.models import Endpoint, Outcome, Reply, Request, Run
+from judging.providers.limits import MemoryLedger, Turn
 from judging.providers.retries import POLICIES
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -335,6 +337,63 @@ def test_a_database_connection_that_is_cut_loses_nothing(evaluator: ScriptedEval
     cutter.join()
     assert work(run).state == Run.State.FINISHED
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 200}
+
+
+class Stuck(MemoryLedger):
+    """A ledger that lets callers in and then never answers, like a Redis that hangs."""
+
+    async def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
+        await asyncio.sleep(3600)
+
+    async def keep(self) -> None:
+        await asyncio.sleep(3600)
+
+
+def works_until(run: Run, condition: Callable[[], bool]) -> bool:
+    """Whether a condition comes to hold while a worker is at a run; then it is told to stop."""
+    held: list[bool] = []
+
+    def holds() -> bool:
+        held.append(condition())
+        return held[-1]
+
+    thread = meanwhile(asking.STOP.set, holds)
+    asking.work(run.endpoint_id, seconds=60)
+    thread.join()
+    return held[-1]
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "ledger_for", lambda name, limits: Stuck(limits))
+    monkeypatch.setattr(asking, "LAST_CALLS", 0.1)
+    monkeypatch.setattr(asking, "RENEW_EVERY", 0.05)
+
+
+@pytest.mark.usefixtures("stuck")
+def test_a_reply_is_on_record_however_long_the_limits_take_to_hear_of_it(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    project = make_project()
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(evaluator))
+    assert works_until(run, lambda: Reply.objects.count() == 2)
+
+
+@pytest.mark.usefixtures("stuck")
+def test_leases_are_renewed_while_the_limits_do_not_answer(evaluator: ScriptedEvaluator) -> None:
+    fault(evaluator, "hang")
+    project = make_project()
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(evaluator))
+    seen: set[object] = set()
+
+    def renewed() -> bool:
+        leased = Request.objects.filter(state="leased").values_list("leased_until", flat=True)
+        seen.update(leased)
+        return len(seen) > 3
+
+    assert works_until(run, renewed)
 
 
 def test_an_evaluator_s_reply_marks_the_item_and_a_baseline_s_does_not(

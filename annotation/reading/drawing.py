@@ -7,10 +7,11 @@ what kind of change it is in `data-mark`, with the letters that show it in `data
 here returns safe HTML.
 """
 
+import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
@@ -36,6 +37,7 @@ STRIP = 250
 """Places on the strip beside a text; changes nearer to each other than one share a mark."""
 
 _TAGS: dict[Side, str] = {"gold": "del", "perturbed": "ins"}
+_LINE_DRAWN = re.compile("(?<=\n</i>)")
 _CUT = None
 """Stands for a place where a text may be cut, behind a line."""
 
@@ -94,7 +96,7 @@ class Drawing:
     def _inline(self) -> Iterator[str | None]:
         for segment in self.difference.segments:
             if segment.kind == "equal":
-                yield from _lines(segment.gold[0].text, invisibles.escaped)
+                yield from _lines(segment.gold[0].text)
                 continue
             yield self._marked("gold", segment.gold, segment.number)
             yield self._marked("perturbed", segment.perturbed, segment.number)
@@ -102,12 +104,15 @@ class Drawing:
                 yield f'<span class="gap {segment.kind}"{self.attributes[segment.number]}></span>'
 
     def _raw(self) -> Iterator[str | None]:
-        draw = partial(invisibles.raw, sparing=self.length >= LONG)
+        whole, at = self.text("perturbed"), 0
         for text, number in self._stretches("perturbed"):
+            begin, at = at, at + len(text)
+            beside = {"before": whole[max(0, begin - 1) : begin], "after": whole[at : at + 1]}
+            drawn = invisibles.raw(text, sparing=self.length >= LONG, **beside)
             if number is None:
-                yield from _lines(text, draw)
+                yield from _drawn_lines(drawn)
             else:
-                yield f'<span class="spot"{self.attributes[number]}>{draw(text)}</span>'
+                yield f'<span class="spot"{self.attributes[number]}>{drawn}</span>'
 
     def _stretches(self, side: Side) -> list[rendering.Stretch]:
         return [
@@ -155,7 +160,7 @@ class Drawing:
 
 def plain(text: str) -> str:
     """A text as it is, in chunks if it is long."""
-    return _joined(_lines(text, invisibles.escaped), len(text))
+    return _joined(_lines(text), len(text))
 
 
 def excerpt(change: marks.Change) -> str:
@@ -209,12 +214,21 @@ def _insides(parts: Sequence[Part | Piece]) -> str:
     return "".join(f"<b>{text}</b>" if changed else text for text, changed in safe)
 
 
-def _lines(text: str, draw: Callable[[str], str]) -> Iterator[str | None]:
+def _lines(text: str) -> Iterator[str | None]:
     """The lines of a text; behind each a cut is possible."""
     for line in text.splitlines(keepends=True):
-        yield draw(line)
+        yield invisibles.escaped(line)
         if line[-1] == "\n":
             yield _CUT
+
+
+def _drawn_lines(drawn: str) -> Iterator[str | None]:
+    """The lines of a text whose white space is drawn; behind each a cut is possible."""
+    first, *others = _LINE_DRAWN.split(drawn)
+    yield first
+    for line in others:
+        yield _CUT
+        yield line
 
 
 def _joined(pieces: Iterable[str | None], length: int) -> str:

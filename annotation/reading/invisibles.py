@@ -43,14 +43,16 @@ def escaped(text: str) -> str:
     return _SIGN.sub(_named, html.escape(text))
 
 
-def raw(text: str, *, sparing: bool = False) -> str:
+def raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
     """Safe HTML of a text, its invisible signs named and its white space drawn.
 
     `sparing` leaves single spaces between words alone: drawing them makes an element of each.
+    Whether one at an end of the text is such a space, the signs `before` and `after` it tell.
     """
-    return (_SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE).sub(
-        _named_or_drawn, html.escape(text)
-    )
+    left, right = ("x" if sign.strip() else "" for sign in (before, after))
+    found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE
+    drawn = found.sub(_named_or_drawn, left + html.escape(text) + right)
+    return drawn.removeprefix(left).removesuffix(right)
 
 
 def in_html(markup: str) -> str:

@@ -1,5 +1,6 @@
 """What is drawn of an item's texts, for each task type and each habit of a reader."""
 
+import re
 from typing import Any
 
 import pytest
@@ -111,6 +112,18 @@ def test_raw_shows_the_white_space_of_the_later_text() -> None:
     long = chosen(compared("a b\n" * 9000, "a b\n" * 9000 + "c  d", Habits("raw")).panes).html
     assert 'data-blank="·"' not in long
     assert 'data-blank="··"' in long
+
+
+def test_raw_leaves_single_spaces_of_a_long_text_alone_also_beside_a_change() -> None:
+    line = "It has eight legs and waits.\n"
+    gold = line * (drawing.LONG // 20)
+    drawn = chosen(compared(gold, gold.replace("eight", "six"), Habits("raw")).panes).html
+    assert 'data-blank="·"' not in drawn
+    moved = gold.replace("eight legs", " six legs", 1)  # "has" and two spaces, the one new
+    drawn = chosen(compared(gold, moved, Habits("raw")).panes).html
+    assert drawn.count('data-blank="·') == 1
+    assert drawn.count("data-blank") == gold.count("\n") + 1
+    assert re.sub("<[^>]+>", "", drawn) == moved
 
 
 def test_what_can_be_folded_is_counted_and_the_legend_names_what_occurs() -> None:

@@ -119,6 +119,15 @@ def test_a_key_steps_through_the_changes_in_every_view_and_says_their_kind(
         page.keyboard.press("d")
 
 
+def test_a_screen_reader_is_told_what_was_removed_and_added_and_of_which_kind(
+    open_page: OpenPage, member: Membership
+) -> None:
+    changed_item(member, "It has eight legs.", "It has six hairy legs.")
+    spoken = vet(open_page, member).locator(SHOWN).aria_snapshot()
+    assert "removed, number: eight" in spoken
+    assert "added, number: six hairy" in spoken
+
+
 def test_a_key_folds_what_changed_in_looks_alone(open_page: OpenPage, member: Membership) -> None:
     changed_item(member)
     page = vet(open_page, member)

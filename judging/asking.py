@@ -281,7 +281,7 @@ async def _write(work: Slice) -> None:
     """Commit results in groups; a failure that needs a person pauses the endpoint's runs."""
     while True:
         group = [await work.done.get()]
-        await asyncio.sleep(WRITE_EVERY / 2)
+        await asyncio.sleep(WRITE_EVERY * 0.7)
         group += _all_in(work.done)
         await work.in_database(partial(_store, work, group), work.records)
         work.open -= len(group)

@@ -32,7 +32,8 @@ def settle(outcome_ids: Iterable[int]) -> int:
     with writing.transact():
         settled = _settle(Outcome.objects.pending().filter(pk__in=list(outcome_ids)))
     decided = sum(one.decided for one in settled)
-    answered = [pk for one in settled for pk in calls.make(one.run, one.strategy, one.further)]
+    ahead = (one for one in settled if one.further)
+    answered = [pk for one in ahead for pk in calls.make(one.run, one.strategy, one.further)]
     return decided + settle(answered) if answered else decided
 
 
@@ -105,6 +106,8 @@ def _standings(run: Run, strategy: Strategy, found: Sequence[Outcome]) -> dict[i
 
 def _fed(run: Run, further: Sequence[tuple[Wanted, int]]) -> list[Wanted]:
     """The calls with the readings that feed them."""
+    if not further:
+        return []
     replies = [reply for _, reply in further]
     found = Reading.objects.filter(reply__in=replies, parser=run.parser)
     reading_of = dict(found.values_list("reply", "pk"))

@@ -17,7 +17,7 @@ from judging.providers.retries import next_try
 from judging.querysets import Held
 
 # Outcomes that are decided in one transaction: few, since replies wait for the write lock.
-PART = 50
+PART = 250
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,17 @@
 Two parts. The *ledger* is what everybody who calls an endpoint shares: calls in flight, the pace
 of calls and of tokens, the pause that the provider asked for, and a ceiling that adapts. It only
 answers "in" or "wait so long"; this one is in memory, the one in Redis (`shared_limits`) answers
-the same. The *limiter* is the door of one event loop: callers wait there in order, only the first
-of them asks the ledger.
+the same. The *limiter* is the door of one event loop: callers wait there in order, and the first
+of them asks the ledger for all.
 """
 
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from judging.providers.errors import RateLimited, Transient
@@ -57,7 +58,7 @@ class Place:
 class Ledger(Protocol):
     """What callers of one endpoint share, wherever it is kept."""
 
-    async def enter(self, tokens: int = 0) -> Turn: ...
+    async def enter(self, tokens: Sequence[int]) -> list[Turn]: ...
 
     async def leave(
         self, turn: Turn, error: BaseException | None, used: int | None = None
@@ -115,17 +116,20 @@ class MemoryLedger:
                 self.limits = limits
                 self.ceiling = max(1, limits.in_flight)
 
-    async def enter(self, tokens: int = 0) -> Turn:
-        """A turn for a call of about so many tokens; one that is in must be given back with
-        `leave`."""
+    async def enter(self, tokens: Sequence[int]) -> list[Turn]:
+        """Turns for calls of about so many tokens each, in this order; the first that has to wait
+        is the last turn. One that is in must be given back with `leave`."""
+        turns: list[Turn] = []
         with self._lock:
             now = self._clock()
-            wait = self._wait(now)
-            if wait == 0.0:
+            for amount in tokens:
+                turns.append(Turn(self._wait(now), self._era, amount))
+                if turns[-1].wait:
+                    break
                 self.in_flight += 1
                 self._calls.count(1, self.limits.per_minute, now)
-                self._tokens.count(tokens, self.limits.tokens_per_minute, now)
-            return Turn(wait, self._era, tokens)
+                self._tokens.count(amount, self.limits.tokens_per_minute, now)
+        return turns
 
     async def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
         """The call of `turn` has ended, with `error` or well, and took `used` tokens, None where
@@ -173,6 +177,17 @@ def ledger_for(endpoint: str, limits: Limits) -> MemoryLedger:
     return ledger
 
 
+@dataclass(slots=True)
+class _Caller:
+    """Somebody at the door. `word` is their turn, or None once they are the first in line, who
+    asks for all."""
+
+    tokens: int
+    word: asyncio.Future[Turn | None] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
 class Limiter:
     """The door to one endpoint for the callers of one event loop, first come first served."""
 
@@ -181,7 +196,7 @@ class Limiter:
     ) -> None:
         self.ledger = ledger
         self._sleep = self._until_someone_left if sleep is None else sleep
-        self._door = asyncio.Lock()
+        self._line: deque[_Caller] = deque()
         self._left = asyncio.Event()
 
     @asynccontextmanager
@@ -197,17 +212,59 @@ class Limiter:
             error = raised
             raise
         finally:
-            await self.ledger.leave(turn, error, place.used)
+            # Who waits may ask again while the ledger is being told, which then knows it first.
             self._left.set()
+            await self.ledger.leave(turn, error, place.used)
 
     async def _turn(self, tokens: int) -> Turn:
-        async with self._door:
-            while True:
-                self._left.clear()
-                turn = await self.ledger.enter(tokens)
-                if turn.wait <= 0.0:
-                    return turn
-                await self._sleep(turn.wait)
+        caller = _Caller(tokens)
+        self._line.append(caller)
+        self._call_first()
+        try:
+            return await caller.word or await self._ask(caller)
+        except BaseException:
+            await self._forget(caller)
+            raise
+
+    def _call_first(self) -> None:
+        if self._line and not self._line[0].word.done():
+            self._line[0].word.set_result(None)
+
+    async def _ask(self, first: _Caller) -> Turn:
+        """Ask for all who are in line until `first` is in; who is let in beside is told."""
+        while True:
+            self._left.clear()
+            asking = list(self._line)
+            turns = await self.ledger.enter([caller.tokens for caller in asking])
+            own = await self._let_in(first, zip(asking, turns, strict=False))
+            if own:
+                self._call_first()
+                return own
+            await self._sleep(turns[-1].wait)
+
+    async def _let_in(self, first: _Caller, turns: Iterable[tuple[_Caller, Turn]]) -> Turn | None:
+        """The turn of `first`, if they are in."""
+        own = None
+        for caller, turn in turns:
+            if turn.wait > 0.0:
+                break
+            if caller is first:
+                own = turn
+                self._line.popleft()
+            elif caller.word.done():  # who stopped waiting meanwhile
+                await self.ledger.leave(turn, None, 0)
+            else:
+                self._line.remove(caller)
+                caller.word.set_result(turn)
+        return own
+
+    async def _forget(self, caller: _Caller) -> None:
+        """Somebody stops waiting: the next in line asks, a turn that just came is given back."""
+        with suppress(ValueError):
+            self._line.remove(caller)
+        self._call_first()
+        if caller.word.done() and not caller.word.cancelled() and (turn := caller.word.result()):
+            await self.ledger.leave(turn, None, 0)
 
     async def _until_someone_left(self, seconds: float) -> None:
         with suppress(TimeoutError):

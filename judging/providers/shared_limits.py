@@ -8,10 +8,13 @@ learns the rest again. While it is away nobody enters, since a limit that is not
 by everyone; calls in flight end and are kept.
 """
 
+import asyncio
+import json
 import logging
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import redis.asyncio as redis
 from redis.asyncio.retry import Retry
@@ -31,56 +34,62 @@ AWAY = 0.5
 HELD = 12.0
 FORGET = 86_400
 
-_STATE = """
+# KEYS: state, calls in flight. ARGV: the limits (in flight, calls a minute, tokens a minute), the
+# seconds (that a place is held, to catch up, to look again, to forget), who leaves (name, how it
+# ended, its era, seconds of pause, seconds that its tokens took longer than foreseen) and who
+# wants in (name, tokens), all as JSON. Says how many are let in, how long the next waits, the era.
+_MOVE = """
 local at = redis.call('TIME')
 local now = at[1] + at[2] / 1e6
-local function get(name) return tonumber(redis.call('HGET', KEYS[1], name)) or 0 end
-local function set(name, value) redis.call('HSET', KEYS[1], name, string.format('%.6f', value)) end
-local limit = tonumber(ARGV[2])
-if get('limit') ~= limit then set('limit', limit); set('ceiling', limit) end
-"""
-# KEYS: state, calls in flight. ARGV: name, in flight, calls a minute, tokens a minute, tokens,
-# seconds that the place is held, seconds to catch up, seconds to look again, seconds to forget.
-_ENTER = (
-    _STATE
-    + """
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-local wait = math.max(get('paused_until') - now, get('calls_at') - now, get('tokens_at') - now, 0)
-if redis.call('ZCARD', KEYS[2]) >= get('ceiling') then wait = math.max(wait, tonumber(ARGV[8])) end
-if wait <= 0 then
-  redis.call('ZADD', KEYS[2], now + ARGV[6], ARGV[1])
-  local from = now - ARGV[7]
-  if tonumber(ARGV[3]) > 0 then set('calls_at', math.max(get('calls_at'), from) + 60 / ARGV[3]) end
-  if tonumber(ARGV[4]) > 0 then
-    set('tokens_at', math.max(get('tokens_at'), from) + ARGV[5] * 60 / ARGV[4])
+local limits, seconds = cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
+local limit, calls, tokens = limits[1], limits[2], limits[3]
+local state = {}
+local kept = redis.call('HGETALL', KEYS[1])
+for place = 1, #kept, 2 do state[kept[place]] = tonumber(kept[place + 1]) end
+local function get(name) return state[name] or 0 end
+if get('limit') ~= limit then state.limit = limit; state.ceiling = limit end
+
+for _, one in ipairs(cjson.decode(ARGV[3])) do
+  local name, ended, era, pause, longer = unpack(one)
+  redis.call('ZREM', KEYS[2], name)
+  if ended == 'ok' then
+    state.succeeded = get('succeeded') + 1
+    if state.succeeded >= state.ceiling then
+      state.ceiling = math.min(limit, state.ceiling + 1)
+      state.succeeded = 0
+    end
+  elseif ended == 'limited' and era == get('era') then
+    state.ceiling = math.max(1, math.floor(state.ceiling / 2))
+    state.era = get('era') + 1
+    state.succeeded = 0
   end
-  redis.call('EXPIRE', KEYS[2], ARGV[9])
+  if pause > 0 then state.paused_until = math.max(get('paused_until'), now + pause) end
+  state.tokens_at = get('tokens_at') + longer
 end
-redis.call('EXPIRE', KEYS[1], ARGV[9])
-return {string.format('%.6f', wait), get('era')}
-"""
-)
-# ARGV: name, in flight, how it ended (ok, limited, other), its era, seconds of pause, seconds that
-# its tokens took longer than foreseen.
-_LEAVE = (
-    _STATE
-    + """
-redis.call('ZREM', KEYS[2], ARGV[1])
-local ceiling = get('ceiling')
-if ARGV[3] == 'ok' then
-  local succeeded = get('succeeded') + 1
-  if succeeded >= ceiling then set('ceiling', math.min(limit, ceiling + 1)); succeeded = 0 end
-  set('succeeded', succeeded)
-elseif ARGV[3] == 'limited' and tonumber(ARGV[4]) == get('era') then
-  set('ceiling', math.max(1, math.floor(ceiling / 2)))
-  set('era', get('era') + 1)
-  set('succeeded', 0)
+
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+local in_flight, from = redis.call('ZCARD', KEYS[2]), now - seconds[2]
+local entered, wait = 0, 0
+for _, one in ipairs(cjson.decode(ARGV[4])) do
+  wait = math.max(get('paused_until') - now, get('calls_at') - now, get('tokens_at') - now, 0)
+  if in_flight >= state.ceiling then wait = math.max(wait, seconds[3]) end
+  if wait > 0 then break end
+  redis.call('ZADD', KEYS[2], now + seconds[1], one[1])
+  in_flight, entered = in_flight + 1, entered + 1
+  if calls > 0 then state.calls_at = math.max(get('calls_at'), from) + 60 / calls end
+  if tokens > 0 then state.tokens_at = math.max(get('tokens_at'), from) + one[2] * 60 / tokens end
 end
-if tonumber(ARGV[5]) > 0 then set('paused_until', math.max(get('paused_until'), now + ARGV[5])) end
-if tonumber(ARGV[6]) ~= 0 then set('tokens_at', get('tokens_at') + ARGV[6]) end
-return 1
+
+local changed = {}
+for name, value in pairs(state) do
+  table.insert(changed, name)
+  table.insert(changed, string.format('%.6f', value))
+end
+redis.call('HSET', KEYS[1], unpack(changed))
+redis.call('EXPIRE', KEYS[1], seconds[4])
+redis.call('EXPIRE', KEYS[2], seconds[4])
+return {entered, string.format('%.6f', wait), get('era')}
 """
-)
 
 # ARGV: seconds that the places are held, then their names.
 _KEEP = """
@@ -110,34 +119,56 @@ async def connect(url: str) -> AsyncIterator["redis.Redis"]:
         await pool.aclose()
 
 
+class _Moved(NamedTuple):
+    """What came of a batch: how many of those who wanted in are, how long the next waits."""
+
+    entered: int
+    wait: float
+    era: int
+
+
 class RedisLedger:
-    """A ledger that all who name the same key share; the rules are those of `MemoryLedger`."""
+    """A ledger that all who name the same key share; the rules are those of `MemoryLedger`.
+
+    Who leaves and who wants in while Redis is asked goes with the next question, all together: at
+    a thousand calls a second a question for each would take longer than the calls may.
+    """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
         self.limits = limits
         self._keys = [f"{key}:state", f"{key}:in-flight"]
         self._in_flight: set[str] = set()
         self._keep = client.register_script(_KEEP)
-        self._enter = client.register_script(_ENTER)
-        self._leave = client.register_script(_LEAVE)
+        self._move = client.register_script(_MOVE)
+        self._leaving: list[list[str | float]] = []
+        self._wanting: list[list[str | float]] = []
+        self._next: asyncio.Task[_Moved] | None = None
+        self._asking = asyncio.Lock()
 
-    async def enter(self, tokens: int = 0) -> Turn:
-        """A turn for a call of about so many tokens; while Redis is away, a wait."""
-        name = secrets.token_hex(8)
+    async def enter(self, tokens: Sequence[int]) -> list[Turn]:
+        """Turns for calls of about so many tokens each; while Redis is away, a wait."""
+        names = [secrets.token_hex(8) for _ in tokens]
+        before = len(self._wanting)
+        self._wanting += [[name, amount] for name, amount in zip(names, tokens, strict=True)]
         try:
-            wait, era = await self._enter(keys=self._keys, args=self._entering(name, tokens))
+            moved = await self._moved()
         except (TimeoutError, RedisError, OSError) as error:
             log.warning("The limits cannot be asked for (%s); waiting.", error)
-            return Turn(AWAY, 0)
-        if float(wait) <= 0.0:
-            self._in_flight.add(name)
-        return Turn(float(wait), int(era), tokens, name)
+            return [Turn(AWAY, 0)]
+        entered = max(0, min(moved.entered - before, len(names)))
+        turns = [
+            Turn(0.0, moved.era, amount, name)
+            for name, amount in zip(names[:entered], tokens, strict=False)
+        ]
+        self._in_flight.update(names[:entered])
+        return turns if entered == len(names) else [*turns, Turn(moved.wait, moved.era)]
 
     async def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
         """The call of `turn` has ended, with `error` or well, and took `used` tokens."""
         self._in_flight.discard(turn.name)
+        self._leaving.append(self._left(turn, error, used))
         try:
-            await self._leave(keys=self._keys, args=self._leaving(turn, error, used))
+            await self._moved()
         except (TimeoutError, RedisError, OSError) as problem:
             # Its place runs out by itself.
             log.warning("The end of a call could not be noted (%s).", problem)
@@ -151,18 +182,32 @@ class RedisLedger:
         except (TimeoutError, RedisError, OSError) as problem:
             log.warning("The places of calls in flight could not be kept (%s).", problem)
 
-    def _entering(self, name: str, tokens: int) -> list[str | float]:
-        limits = self.limits
-        paces = [limits.per_minute or 0, limits.tokens_per_minute or 0]
-        times = [HELD, CATCH_UP, LOOK_AGAIN, FORGET]
-        return [name, max(1, limits.in_flight), *paces, tokens, *times]
+    async def _moved(self) -> _Moved:
+        """What came of the next batch, in which everything is that waits now."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._move_all())
+        # Who stops waiting does not stop the others' batch.
+        return await asyncio.shield(self._next)
 
-    def _leaving(
-        self, turn: Turn, error: BaseException | None, used: int | None
-    ) -> list[str | float]:
+    async def _move_all(self) -> _Moved:
+        async with self._asking:
+            leaving, wanting = self._leaving, self._wanting
+            self._leaving, self._wanting, self._next = [], [], None
+            limits = self.limits
+            paces = [limits.per_minute or 0, limits.tokens_per_minute or 0]
+            args = [
+                [max(1, limits.in_flight), *paces],
+                [HELD, CATCH_UP, LOOK_AGAIN, FORGET],
+                leaving,
+                wanting,
+            ]
+            entered, wait, era = await self._move(self._keys, [json.dumps(arg) for arg in args])
+            return _Moved(int(entered), float(wait), int(era))
+
+    def _left(self, turn: Turn, error: BaseException | None, used: int | None) -> list[str | float]:
         limited = "limited" if isinstance(error, RateLimited) else "other"
         ended = "ok" if error is None else limited
         pause = (error.retry_after or 0.0) if isinstance(error, Transient) else 0.0
         pace = self.limits.tokens_per_minute
         longer = (used - turn.tokens) * 60.0 / pace if pace and used is not None else 0.0
-        return [turn.name, max(1, self.limits.in_flight), ended, turn.era, pause, longer]
+        return [turn.name, ended, turn.era, pause, longer]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from typing import Any
 
 import aiohttp
@@ -59,10 +60,13 @@ def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
     the environment, and no limit of connections: limits are the limiter's business.
     """
 
+    # Pure, and most requests of a session go to one URL.
+    check = lru_cache(maxsize=64)(partial(addresses.check, allowed_hosts=allowed_hosts))
+
     async def guard(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        addresses.check(str(request.url), allowed_hosts)
+        check(str(request.url))
         return await handler(request)
 
     connector = aiohttp.TCPConnector(

@@ -4,7 +4,7 @@ from contextlib import suppress
 import pytest
 
 from judging.providers import errors
-from judging.providers.limits import Limiter, Limits, MemoryLedger, ledger_for
+from judging.providers.limits import LOOK_AGAIN, Limiter, Limits, MemoryLedger, ledger_for
 
 
 class Clock:
@@ -25,6 +25,11 @@ def ledger_of(clock=None, **limits):
     return MemoryLedger(Limits(**limits), clock or Clock())
 
 
+async def enter(ledger, tokens=0):
+    [turn] = await ledger.enter([tokens])
+    return turn
+
+
 async def through(limiter, error=None):
     with suppress(errors.EvaluatorError):
         async with limiter.slot():
@@ -33,7 +38,7 @@ async def through(limiter, error=None):
 
 
 async def fail_together(ledger, count, error):
-    turns = [await ledger.enter() for _ in range(count)]
+    turns = [await enter(ledger) for _ in range(count)]
     for turn in turns:
         await ledger.leave(turn, error)
 
@@ -57,6 +62,14 @@ def test_no_more_calls_are_in_flight_than_allowed():
     assert highest == 3
 
 
+def test_a_ledger_lets_in_as_many_as_it_can_and_says_how_long_the_next_waits():
+    async def run():
+        turns = await ledger_of(in_flight=2).enter([0, 0, 0, 0])
+        return [turn.wait for turn in turns]
+
+    assert asyncio.run(run()) == [0.0, 0.0, LOOK_AGAIN]
+
+
 def test_calls_of_a_minute_keep_to_the_pace():
     clock = Clock()
 
@@ -77,10 +90,10 @@ def test_tokens_of_a_minute_are_foreseen_and_then_settled():
     ledger = ledger_of(clock, tokens_per_minute=6000)
 
     async def run():
-        turn = await ledger.enter(tokens=1000)  # 100 tokens a second, 50 ms to catch up
-        foreseen = (await ledger.enter()).wait
+        turn = await enter(ledger, 1000)  # 100 tokens a second, 50 ms to catch up
+        foreseen = (await enter(ledger)).wait
         await ledger.leave(turn, None, used=100)
-        settled = (await ledger.enter()).wait
+        settled = (await enter(ledger)).wait
         return foreseen, settled
 
     assert asyncio.run(run()) == pytest.approx((9.95, 0.95))
@@ -90,8 +103,8 @@ def test_a_call_whose_tokens_are_not_reported_keeps_what_was_foreseen():
     ledger = ledger_of(tokens_per_minute=6000)
 
     async def run():
-        await ledger.leave(await ledger.enter(tokens=1000), None)
-        return (await ledger.enter()).wait
+        await ledger.leave(await enter(ledger, 1000), None)
+        return (await enter(ledger)).wait
 
     assert asyncio.run(run()) == pytest.approx(9.95)
 
@@ -130,7 +143,7 @@ def test_a_shorter_wait_does_not_end_a_longer_pause():
         ledger = ledger_of()
         await fail_together(ledger, 1, errors.RateLimited("slow", 30.0))
         first = ledger.paused_until
-        await ledger.leave(await ledger.enter(), errors.ServerTrouble("busy", 1.0))
+        await ledger.leave(await enter(ledger), errors.ServerTrouble("busy", 1.0))
         return first, ledger.paused_until
 
     assert asyncio.run(run()) == (1030.0, 1030.0)
@@ -160,10 +173,10 @@ def test_the_ceiling_never_falls_below_one():
 def test_the_ceiling_climbs_back_by_one_for_each_full_window_of_successes():
     async def run():
         ledger, seen = ledger_of(in_flight=4), []
-        await ledger.leave(await ledger.enter(), None)
+        await ledger.leave(await enter(ledger), None)
         await fail_together(ledger, 1, errors.RateLimited("slow"))
         for _ in range(9):
-            await ledger.leave(await ledger.enter(), None)
+            await ledger.leave(await enter(ledger), None)
             seen.append(ledger.ceiling)
         return seen
 
@@ -206,12 +219,35 @@ def test_a_caller_who_stops_waiting_does_not_block_the_door():
     async def run():
         ledger = MemoryLedger(Limits(in_flight=1))
         limiter = Limiter(ledger)
-        turn = await ledger.enter()
+        turn = await enter(ledger)
         waiting = asyncio.create_task(through(limiter))
         await asyncio.sleep(0.01)
         waiting.cancel()
         await ledger.leave(turn, None)
         await asyncio.wait_for(through(limiter), 2)
+        return ledger.in_flight
+
+    assert asyncio.run(run()) == 0
+
+
+class SlowLedger(MemoryLedger):
+    """A ledger whose answer takes a while to come."""
+
+    async def enter(self, tokens):
+        turns = await super().enter(tokens)
+        await asyncio.sleep(0.02)
+        return turns
+
+
+def test_who_stops_waiting_while_the_ledger_is_asked_takes_no_place():
+    async def run():
+        ledger = SlowLedger(Limits(in_flight=4))
+        limiter = Limiter(ledger)
+        waiting = [asyncio.create_task(through(limiter)) for _ in range(4)]
+        # The first asked for itself alone, and now for the second to the fourth.
+        await asyncio.sleep(0.03)
+        waiting[2].cancel()
+        await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 2)
         return ledger.in_flight
 
     assert asyncio.run(run()) == 0

@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,11 @@ async def two(url: str, **limits: int) -> AsyncIterator[Two]:
             await first.delete(f"{key}:state", f"{key}:in-flight")
 
 
+async def enter(ledger: RedisLedger, tokens: int = 0) -> Turn:
+    [turn] = await ledger.enter([tokens])
+    return turn
+
+
 def run(url: str, test: Callable[[Two], Awaitable[None]], **limits: int) -> None:
     async def whole() -> None:
         async with two(url, **limits) as ledgers:
@@ -38,13 +44,37 @@ def run(url: str, test: Callable[[Two], Awaitable[None]], **limits: int) -> None
 def test_two_workers_share_the_places_in_flight(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        turns = [await one.enter(), await other.enter()]
+        turns = [await enter(one), await enter(other)]
         assert [turn.wait for turn in turns] == [0.0, 0.0]
-        assert (await one.enter()).wait == pytest.approx(LOOK_AGAIN)
+        assert (await enter(one)).wait == pytest.approx(LOOK_AGAIN)
         await other.leave(turns[1], None)
-        assert (await one.enter()).wait == 0.0
+        assert (await enter(one)).wait == 0.0
 
     run(redis_url, test, in_flight=2)
+
+
+def test_many_at_once_are_one_question(redis_url: str) -> None:
+    questions = 0
+
+    async def test(workers: Two) -> None:
+        one, _ = workers
+        move = one._move
+
+        async def counted(*parts: Any) -> Any:
+            nonlocal questions
+            questions += 1
+            return await move(*parts)
+
+        one._move = counted  # type: ignore[assignment]
+        turns = await one.enter([0] * 50)
+        assert [turn.wait for turn in turns] == [0.0] * 40 + [pytest.approx(LOOK_AGAIN)]
+        *_, again = await asyncio.gather(
+            *(one.leave(turn, None) for turn in turns[:40]), enter(one)
+        )
+        assert again.wait == 0.0
+
+    run(redis_url, test, in_flight=40)
+    assert questions == 2
 
 
 def test_two_workers_keep_one_pace(redis_url: str) -> None:
@@ -70,10 +100,10 @@ def test_two_workers_keep_one_pace(redis_url: str) -> None:
 def test_tokens_are_foreseen_and_then_settled(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        turn = await one.enter(tokens=1000)  # 6000 a minute: 10 s to pay off, less 50 ms
-        assert (await other.enter()).wait == pytest.approx(9.95, abs=0.1)
+        turn = await enter(one, 1000)  # 6000 a minute: 10 s to pay off, less 50 ms
+        assert (await enter(other)).wait == pytest.approx(9.95, abs=0.1)
         await one.leave(turn, None, used=100)
-        assert (await other.enter()).wait == pytest.approx(0.95, abs=0.1)
+        assert (await enter(other)).wait == pytest.approx(0.95, abs=0.1)
 
     run(redis_url, test, in_flight=8, tokens_per_minute=6000)
 
@@ -81,8 +111,8 @@ def test_tokens_are_foreseen_and_then_settled(redis_url: str) -> None:
 def test_a_wait_of_the_provider_holds_for_both(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        await one.leave(await one.enter(), errors.ServerTrouble("later", retry_after=7.0))
-        assert (await other.enter()).wait == pytest.approx(7.0, abs=0.1)
+        await one.leave(await enter(one), errors.ServerTrouble("later", retry_after=7.0))
+        assert (await enter(other)).wait == pytest.approx(7.0, abs=0.1)
 
     run(redis_url, test, in_flight=8)
 
@@ -90,11 +120,11 @@ def test_a_wait_of_the_provider_holds_for_both(redis_url: str) -> None:
 def test_calls_that_fail_together_halve_the_ceiling_once_for_both(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        turns = [await one.enter() for _ in range(4)] + [await other.enter() for _ in range(4)]
+        turns = [await enter(one) for _ in range(4)] + [await enter(other) for _ in range(4)]
         for turn in turns:
             await one.leave(turn, errors.RateLimited("slow down"))
-        assert [(await other.enter()).wait for _ in range(4)] == [0.0] * 4
-        assert (await one.enter()).wait > 0.0
+        assert [(await enter(other)).wait for _ in range(4)] == [0.0] * 4
+        assert (await enter(one)).wait > 0.0
 
     run(redis_url, test, in_flight=8)
 
@@ -102,9 +132,9 @@ def test_calls_that_fail_together_halve_the_ceiling_once_for_both(redis_url: str
 def test_the_ceiling_climbs_back_by_successes(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, _ = workers
-        await one.leave(await one.enter(), errors.RateLimited("slow down"))  # 2 -> 1
-        await one.leave(await one.enter(), None)  # one success of one: back to 2
-        assert [(await one.enter()).wait for _ in range(2)] == [0.0, 0.0]
+        await one.leave(await enter(one), errors.RateLimited("slow down"))  # 2 -> 1
+        await one.leave(await enter(one), None)  # one success of one: back to 2
+        assert [(await enter(one)).wait for _ in range(2)] == [0.0, 0.0]
 
     run(redis_url, test, in_flight=2)
 
@@ -116,13 +146,13 @@ def test_places_run_out_unless_their_worker_keeps_them(
 
     async def test(workers: Two) -> None:
         killed, other = workers
-        assert (await killed.enter()).wait == 0.0
+        assert (await enter(killed)).wait == 0.0
         await asyncio.sleep(0.3)
         await killed.keep()
         await asyncio.sleep(0.3)
-        assert (await other.enter()).wait > 0.0
+        assert (await enter(other)).wait > 0.0
         await asyncio.sleep(0.3)
-        assert (await other.enter()).wait == 0.0
+        assert (await enter(other)).wait == 0.0
 
     run(redis_url, test, in_flight=1)
 
@@ -130,10 +160,10 @@ def test_places_run_out_unless_their_worker_keeps_them(
 def test_changed_limits_hold_at_once(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        assert (await one.enter()).wait == 0.0
-        assert (await one.enter()).wait > 0.0
+        assert (await enter(one)).wait == 0.0
+        assert (await enter(one)).wait > 0.0
         other.limits = Limits(in_flight=2)
-        assert (await other.enter()).wait == 0.0
+        assert (await enter(other)).wait == 0.0
 
     run(redis_url, test, in_flight=1)
 
@@ -142,7 +172,7 @@ def test_nobody_enters_while_redis_is_away(caplog: pytest.LogCaptureFixture) -> 
     async def test() -> tuple[Turn, None]:
         async with shared_limits.connect("redis://127.0.0.1:1/0") as client:
             ledger = RedisLedger(client, "test:away", Limits())
-            turn = await ledger.enter()
+            turn = await enter(ledger)
             return turn, await ledger.leave(turn, None)
 
     turn, _ = asyncio.run(test())
@@ -153,10 +183,10 @@ def test_nobody_enters_while_redis_is_away(caplog: pytest.LogCaptureFixture) -> 
 def test_a_redis_that_was_emptied_begins_anew(redis_url: str) -> None:
     async def test() -> None:
         async with two(redis_url, in_flight=1) as (one, _), shared_limits.connect(redis_url) as own:
-            turn = await one.enter()
+            turn = await enter(one)
             await own.delete(*one._keys)
             await own.script_flush()
             await one.leave(turn, None)
-            assert (await one.enter()).wait == 0.0
+            assert (await enter(one)).wait == 0.0
 
     asyncio.run(test())

@@ -35,6 +35,28 @@ FRAMES = {
     ),
     "fold": Frame("Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."),
 }
+# How a reply ended, as providers say it.
+FINISHES = {
+    "stop": "it ended by itself",
+    "length": "it was cut off at its length",
+    "refused": "the evaluator refused",
+    "filtered": "a filter of the provider held it back",
+    "other": "otherwise",
+}
+PATHS = {
+    "strict": "the whole reply is the answer, or one JSON object that holds it",
+    "fenced": "a JSON object in a code block",
+    "embedded": "a JSON object among other text",
+    "repaired": "a JSON object that had to be mended",
+    "pattern": "a mark or a phrase in the text",
+}
+CAUSES = {
+    "truncated": "the reply was cut off, and half a reply is never searched for an answer",
+    "refused": "the evaluator refused, so there is nothing to read",
+    "filtered": "the provider held the reply back, so there is nothing to read",
+    "unparsable": "no answer was found that the strategy offers",
+    "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
+}
 _CALLS = {
     ("gold", 0): "Gold answer",
     ("perturbed", 0): "Perturbed answer",

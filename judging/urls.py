@@ -1,6 +1,6 @@
 from django.urls import path
 
-from judging.views import endpoints, replies, results, runs, starting, strategies
+from judging.views import authoring, endpoints, replies, results, runs, starting, strategies
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
@@ -22,6 +22,11 @@ urlpatterns = [
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
     path("projects/<slug:slug>/strategies/", strategies.strategy_list, name="strategies"),
     path(STRATEGY, strategies.strategy, name="strategy"),
+    path(STRATEGY + "copy/", authoring.copy, name="strategy-copy"),
+    path(STRATEGY + "edit/", authoring.edit, name="strategy-edit"),
+    path(STRATEGY + "preview/", authoring.preview, name="strategy-preview"),
+    path(STRATEGY + "parse/", authoring.parse, name="strategy-parse"),
+    path("projects/<slug:slug>/item-keys/", authoring.keys, name="item-keys"),
     path("projects/<slug:slug>/results/", results.results, name="results"),
     path(
         "projects/<slug:slug>/results/<slug:table>.<slug:form>",

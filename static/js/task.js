@@ -1,28 +1,11 @@
-// The editor of a task type: the preview can be tried out, and a problem leads to its line.
+// The editor of a task type: the preview can be tried out.
 import * as fields from "./fields.js";
-
-const source = () => document.getElementById("source");
+import "./lines.js";
 
 function begin() {
   for (const form of document.querySelectorAll("[data-preview]")) fields.bind(form);
   document.querySelector("[data-look]").hidden = true;
 }
-
-function goToLine(number) {
-  const lines = source().value.split("\n");
-  const start = lines.slice(0, number - 1).reduce((sum, line) => sum + line.length + 1, 0);
-  source().focus();
-  source().setSelectionRange(start, start + lines[number - 1].length);
-  const height = source().scrollHeight / lines.length;
-  source().scrollTop = Math.max(0, (number - 5) * height);
-}
-
-document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("[data-line]");
-  if (!link) return;
-  event.preventDefault();
-  goToLine(Number(link.dataset.line));
-});
 
 // Nothing is sent from the preview; it says what would be.
 document.addEventListener("submit", (event) => {

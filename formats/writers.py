@@ -23,13 +23,12 @@ def write_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: Te
     so CSV is for reading; JSON Lines gives every text back as it was. Raises ValueError on text
     that is not Unicode and on numbers that are not finite, naming row and column.
     """
-    writer = csv.writer(stream)
-    writer.writerow([_defused(name) for name in columns])
-    count = 0
-    for cells in _cells(rows, columns, _csv_cell):
-        writer.writerow(cells)
-        count += 1
-    return count
+    return _write_delimited(rows, columns, stream, ",")
+
+
+def write_tsv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
+    """Write a header and the rows with tabs between, quoted where needed; else as `write_csv`."""
+    return _write_delimited(rows, columns, stream, "\t")
 
 
 def write_jsonl(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
@@ -58,7 +57,34 @@ def write_table(
     return count
 
 
-WRITERS: dict[str, Writer] = {"csv": write_csv, "jsonl": write_jsonl}
+WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
+# A table of figures can also be one JSON document, which says what it is.
+FIGURES = ("json", *WRITERS)
+
+
+def write_figures(
+    form: str,
+    table: str,
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[str],
+    stream: TextIO,
+) -> int:
+    """Write a table of figures in one of `FIGURES`; return the number of rows."""
+    if form == "json":
+        return write_table(table, rows, columns, stream)
+    return WRITERS[form](rows, columns, stream)
+
+
+def _write_delimited(
+    rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO, delimiter: str
+) -> int:
+    writer = csv.writer(stream, delimiter=delimiter)
+    writer.writerow([_defused(name) for name in columns])
+    count = 0
+    for cells in _cells(rows, columns, _csv_cell):
+        writer.writerow(cells)
+        count += 1
+    return count
 
 
 def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:

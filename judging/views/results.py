@@ -11,12 +11,17 @@ from django.views.decorators.http import require_GET
 
 from annotation import access
 from annotation.models import Project
-from formats.writers import write_csv, write_table
+from formats.writers import write_figures
 from judging import figures, reports, tables
 from judging.models import Run
 from judging.views import matrix
 
-TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+}
 
 
 @require_GET
@@ -56,10 +61,7 @@ def download(request: HttpRequest, slug: str, table: str, form: str) -> HttpResp
     except (figures.UnknownRun, reports.UnknownField) as error:
         raise Http404(str(error)) from error
     stream = io.StringIO(newline="")
-    if form == "csv":
-        write_csv(made.rows, made.columns, stream)
-    else:
-        write_table(table, made.rows, made.columns, stream)
+    write_figures(form, table, made.rows, made.columns, stream)
     response = HttpResponse(stream.getvalue(), content_type=TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{slug}-{table}.{form}"'
     return response

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from formats import delimited, jsonlines
 from formats.rows import Limits
-from formats.writers import WRITERS, write_csv, write_jsonl, write_table
+from formats.writers import (
+    FIGURES,
+    WRITERS,
+    write_csv,
+    write_figures,
+    write_jsonl,
+    write_table,
+    write_tsv,
+)
 
 
 def written(write, rows, columns):
@@ -72,6 +80,24 @@ def test_a_table_is_one_json_document(count):
         "columns": ["rate", "low"],
         "rows": [{"rate": row["rate"], "low": None} for row in rows],
     }
+
+
+def test_tsv_quotes_what_holds_a_tab_and_defuses_formulas():
+    text = written(write_tsv, [{"a": "x\ty", "b": "=1"}, {"a": None, "b": 0.5}], ["a", "b"])
+    assert text == 'a\tb\r\n"x\ty"\t\'=1\r\n\t0.5\r\n'
+
+
+@pytest.mark.parametrize("form", FIGURES)
+def test_a_table_of_figures_has_the_same_cells_in_every_format(form):
+    stream = io.StringIO(newline="")
+    assert write_figures(form, "detector", [{"f1": 0.25, "reason": None}], ["f1"], stream) == 1
+    text = stream.getvalue()
+    if form == "json":
+        assert json.loads(text) == {"table": "detector", "columns": ["f1"], "rows": [{"f1": 0.25}]}
+    elif form == "jsonl":
+        assert json.loads(text) == {"f1": 0.25}
+    else:
+        assert text == "f1\r\n0.25\r\n"
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)

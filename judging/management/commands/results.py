@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from formats.writers import write_csv, write_table
+from formats.writers import FIGURES, write_figures
 from judging import figures, reports, tables
 from judging.models import Run
 
@@ -17,15 +17,21 @@ class Command(BaseCommand):
         parser.add_argument("table", choices=tables.RESULTS)
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
-            "--run", type=int, metavar="NUMBER", help="default: every run that is not archived"
+            "--run",
+            type=int,
+            nargs="+",
+            action="extend",
+            metavar="NUMBER",
+            help="only these; default: every run that is not archived",
         )
         parser.add_argument(
             "--by",
             default=figures.BY,
             metavar="FIELD,...",
-            help=f"group by these, of {', '.join(reports.FIELDS)}; empty for one row a run",
+            help=f"group by these, of {', '.join(reports.FIELDS)}, and for detector, changes and "
+            "bias by any field that items have; empty for one row a run",
         )
-        parser.add_argument("--format", choices=("json", "csv"), default="json")
+        parser.add_argument("--format", choices=FIGURES, default="json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
@@ -38,17 +44,15 @@ class Command(BaseCommand):
         except reports.UnknownField as error:
             raise CommandError(str(error), returncode=2) from error
         columns = tables.columns(table, by)
-        if options["format"] == "csv":
-            write_csv(rows, columns, sys.stdout)
-        else:
-            write_table(table, rows, columns, sys.stdout)
+        write_figures(options["format"], table, rows, columns, sys.stdout)
 
 
-def _runs(project: Project, number: int | None) -> list[Run]:
+def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
     runs = Run.objects.in_project(project).for_results()
-    if number is None:
+    if not numbers:
         return list(runs.shown())
-    chosen = list(runs.filter(number=number))
-    if not chosen:
-        raise CommandError(f"{project.slug} has no run {number}.", returncode=2)
+    chosen = list(runs.numbered(numbers))
+    if unknown := sorted(set(numbers) - {run.number for run in chosen}):
+        listed = ", ".join(map(str, unknown))
+        raise CommandError(f"{project.slug} has no run {listed}.", returncode=2)
     return chosen

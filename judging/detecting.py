@@ -5,9 +5,9 @@ main axis, the item held for the same thing now as when it was judged.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count
 
@@ -17,22 +17,37 @@ from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.reports import UnknownField
 from stats import detection
-from stats.detection import Counts, Scores
+from stats.detection import Counts, Measure, Scores
 
 ERROR, NO_ERROR = "error", "no_error"
 # The study's four prompts: two wordings, two orders of the options. A detector's row is their mean.
 PROMPTS = ("detect-1a", "detect-1b", "detect-2a", "detect-2b")
 MEAN = "mean"
-FIGURES = ("accuracy", "precision", "recall", "f1", "mcc")
+FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
 
-_VERDICTS = {"detected": True, "undetected": False}
+VERDICTS = {"detected": True, "undetected": False}
+# By chance as often as errors occur, and whatever the item is (tables 4 and 8).
+BASELINES = {"random": detection.at_random, "always-error": detection.always_error}
 
 Group = tuple[str, ...]
 
 
+class Said(NamedTuple):
+    """What is true of an item, and what a run said; None without a verdict."""
+
+    is_error: bool
+    verdict: bool | None
+    cluster: str
+
+
+# By item.
+Judged = dict[int, Said]
+
+
 @dataclass(frozen=True)
 class Row:
-    """One row of the `detector` table; `run` None for the mean over the prompts of an endpoint.
+    """One row of the `detector` table; `run` None for the mean over the prompts of an endpoint,
+    and for a baseline, which has no endpoint either.
 
     `n` counts items and `invalid` those without a verdict; for a mean the latter is one as well.
     """
@@ -48,7 +63,7 @@ class Row:
     def as_row(self) -> dict[str, Any]:
         return {
             "run": self.run.number if self.run else None,
-            "endpoint": self.endpoint,
+            "endpoint": self.endpoint or None,
             "strategy": self.strategy,
             "total": self.n,
             "missing": self.invalid,
@@ -60,34 +75,21 @@ class Row:
         }
 
 
-def detector(
-    project: Project, runs: Sequence[Run], by: Sequence[str], *, common: bool = False
-) -> list[Row]:
-    """The figures of every run that judged error items, by fields of the items; then the means.
+def detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Row]:
+    """The figures of every run that judged error items, by fields of the items; then those of
+    the baselines on all of these items, then the means.
 
     `by` names columns that items have (category, origin ...) or fields of their own; it may be
-    empty: one row a run. With `common` runs over different items are compared on those that all
-    of them have. Of several runs of one prompt at one endpoint that have a group, the last enters
-    its mean. Raises `UnknownField`.
+    empty: one row a run. Of several runs of one prompt at one endpoint that have a group, the
+    last enters its mean. Raises `UnknownField`.
     """
-    _check(project, by)
-    groupings = [Grouping(name, name) for name in by]
-    items = _common(runs) if common else None
-    rows = [row for run in runs for row in _of_run(run, groupings, items)]
-    return [*rows, *_means(rows)]
+    named = groupings(project, by)
+    rows = [row for run in runs for row in _of_run(run, named)]
+    return [*rows, *_baselines(runs, named), *_means(rows)]
 
 
-def _common(runs: Sequence[Run]) -> Collection[int]:
-    """The items that every one of the runs counts."""
-    each = (set(_judged(run).values_list("item", flat=True)) for run in runs)
-    return set.intersection(*each) if runs else set()
-
-
-def _judged(run: Run) -> OutcomeQuerySet:
-    return Outcome.objects.counted().main().filter(run=run, truth__in=(ERROR, NO_ERROR))
-
-
-def _check(project: Project, by: Sequence[str]) -> None:
+def groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
+    """What the project's items are grouped by. Raises `UnknownField`, naming what there is."""
     items = Item.objects.in_project(project)
     own = [name for name in by if name not in COLUMNS]
     if unknown := [name for name in own if not items.filter(fields__has_key=name).exists()]:
@@ -96,29 +98,73 @@ def _check(project: Project, by: Sequence[str]) -> None:
         raise UnknownField(
             f"Items cannot be grouped by {', '.join(unknown)}; there are {', '.join(known)}."
         )
+    return [Grouping(name, name) for name in by]
 
 
-def _of_run(
-    run: Run, groupings: Sequence[Grouping], items: Collection[int] | None
-) -> Iterator[Row]:
-    for group, counts in sorted(_counts(run, groupings, items).items()):
-        named = {one.name: value for one, value in zip(groupings, group, strict=True)}
-        scores = detection.scores(counts)
-        names = (run.endpoint.name, run.strategy.slug)
-        yield Row(run, *names, named, scores, counts.n, counts.missing)
+def judged(runs: Sequence[Run]) -> OutcomeQuerySet:
+    """The outcomes of runs that count."""
+    held = Outcome.objects.counted().main().filter(run__in=runs, truth__in=(ERROR, NO_ERROR))
+    return held.order_by()
 
 
-def _counts(
-    run: Run, groupings: Sequence[Grouping], items: Collection[int] | None
-) -> dict[Group, Counts]:
-    judged = _judged(run) if items is None else _judged(run).filter(item__in=items)
-    keys = {f"group_{place}": one.of("item__") for place, one in enumerate(groupings)}
-    found = judged.order_by().values("truth", "result", **keys).annotate(n=Count("pk"))
+def group_of(values: Iterable[Any]) -> Group:
+    """A group as it is named: what an item lacks is "", a number its digits."""
+    return tuple("" if value is None else str(value) for value in values)
+
+
+def by_endpoint(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The runs of each evaluator in their order, by its name."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: (run.endpoint.name, run.number)):
+        found[run.endpoint.name].append(run)
+    return found
+
+
+def by_item(run: Run, named: Sequence[Grouping]) -> dict[Group, Judged]:
+    """What a run said of each item, by group."""
+    said: dict[Group, Judged] = defaultdict(dict)
+    columns = ("item", "truth", "result", "cluster", *(one.of("item__") for one in named))
+    for item, truth, result, cluster, *group in judged([run]).values_list(*columns):
+        said[group_of(group)][item] = Said(truth == ERROR, VERDICTS.get(result), cluster)
+    return said
+
+
+def scores_of(said: Judged, items: Iterable[int]) -> Scores:
+    """The figures on some of the items."""
+    return detection.scores(detection.tally(said[item][:2] for item in items))
+
+
+def _of_run(run: Run, named: Sequence[Grouping]) -> Iterator[Row]:
     counts: dict[Group, Counts] = defaultdict(Counts)
-    for row in found:
-        group = tuple("" if row[key] is None else str(row[key]) for key in keys)
-        counts[group] += _cell(row["truth"] == ERROR, _VERDICTS.get(row["result"]), row["n"])
-    return counts
+    for group, is_error, row in _counted([run], named, "result", n=Count("pk")):
+        counts[group] += _cell(is_error, VERDICTS.get(row["result"]), row["n"])
+    for group, found in sorted(counts.items()):
+        scores = detection.scores(found)
+        names = (run.endpoint.name, run.strategy.slug)
+        yield Row(run, *names, _named(named, group), scores, found.n, found.missing)
+
+
+def _baselines(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[Row]:
+    """What nobody needs to be asked for, on every item that any of the runs judged."""
+    counts: dict[Group, Counts] = defaultdict(Counts)
+    n = Count("item", distinct=True)
+    for group, is_error, row in _counted(runs, named, n=n):
+        counts[group] += _cell(is_error, is_error, row["n"])
+    for group, found in sorted(counts.items()):
+        for slug, of in BASELINES.items():
+            yield Row(None, "", slug, _named(named, group), of(found), found.n, 0)
+
+
+def _counted(
+    runs: Sequence[Run], named: Sequence[Grouping], *fields: str, n: Count
+) -> Iterator[tuple[Group, bool, dict[str, Any]]]:
+    keys = {f"group_{place}": one.of("item__") for place, one in enumerate(named)}
+    for row in judged(runs).values("truth", *fields, **keys).annotate(n=n):
+        yield group_of(row[key] for key in keys), row["truth"] == ERROR, row
+
+
+def _named(named: Sequence[Grouping], group: Group) -> dict[str, str]:
+    return {one.name: value for one, value in zip(named, group, strict=True)}
 
 
 def _cell(is_error: bool, said: bool | None, n: int) -> Counts:

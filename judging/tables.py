@@ -15,7 +15,7 @@ from annotation.leads import agreement
 from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from annotation.tables import Table
-from judging import detecting, reports
+from judging import detecting, effects, reports
 from judging.models import Call, Outcome, Run
 
 
@@ -50,6 +50,14 @@ def _missing(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterab
 
 def _detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
     return [row.as_row() for row in detecting.detector(project, runs, by)]
+
+
+def _changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    return [row.as_row() for row in effects.changes(project, runs, by)]
+
+
+def _bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    return [row.as_row() for row in effects.biases(project, runs, by)]
 
 
 def _agreement(
@@ -98,6 +106,8 @@ RESULTS: dict[str, Figures] = {
     "detector": Figures(
         ("n", "invalid", *detecting.FIGURES, "reason"), True, _detector, ("total", "missing")
     ),
+    "changes": Figures(effects.CHANGE_COLUMNS, True, _changes, ("total", "missing")),
+    "bias": Figures(effects.BIAS_COLUMNS, True, _bias, ("total", "missing")),
     "agreement": Figures(agreement.COLUMNS, False, _agreement),
     "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion),
     "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people)),

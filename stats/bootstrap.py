@@ -67,22 +67,46 @@ def estimate(
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
-    if np.shape(clusters) != figure.used.shape:
-        raise ValueError(f"{figure.used.size} items need as many clusters")
     point = figure.point()
     if point.value is None:
         return point
-    cluster = np.asarray(clusters)
-    if len(np.unique(cluster[figure.used])) < FEWEST_CLUSTERS:
+    values = _drawn(figure, clusters, rng, draws)
+    if values is None:
         return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
-    kinds = _kinds(figure, cluster)
-    values = np.concatenate([figure.of(sums) for sums in _samples(kinds, rng, draws)])
     undefined = int(np.isnan(values).sum())
     if undefined > MOST_UNDEFINED * draws:
         return _without_interval(point, f"undefined in {undefined:,} of {draws:,} draws")
     tail = (1 - level) / 2
     low, high = np.nanquantile(values, [tail, 1 - tail])
     return Estimate(point.value, float(low), float(high), point.n, point.reason)
+
+
+def share_not_above(
+    figure: Figure, clusters: ArrayLike, rng: np.random.Generator, draws: int
+) -> float | None:
+    """The share of `draws` samples of the clusters in which the figure is 0 or less, 0 to 1.
+
+    Of a difference it is the one-sided p of the paired bootstrap (Koehn 2004, section 4): small
+    where the difference is above 0 whatever is drawn. A draw without a value is not above. None
+    under 10 clusters, and where the figure itself does not exist.
+    """
+    if figure.point().value is None:
+        return None
+    values = _drawn(figure, clusters, rng, draws)
+    return None if values is None else float((~(values > 0)).mean())
+
+
+def _drawn(
+    figure: Figure, clusters: ArrayLike, rng: np.random.Generator, draws: int
+) -> Floats | None:
+    """The figure in each draw, nan where undefined; None where there are too few clusters."""
+    if np.shape(clusters) != figure.used.shape:
+        raise ValueError(f"{figure.used.size} items need as many clusters")
+    cluster = np.asarray(clusters)
+    if len(np.unique(cluster[figure.used])) < FEWEST_CLUSTERS:
+        return None
+    kinds = _kinds(figure, cluster)
+    return np.concatenate([figure.of(sums) for sums in _samples(kinds, rng, draws)])
 
 
 def _without_interval(point: Estimate, reason: str) -> Estimate:

@@ -164,19 +164,42 @@ def figure(
     `verdicts` is items x prompts, None without a verdict. All prompts have all items. In a draw
     a prompt whose MCC does not exist is left out, as in `mean`.
     """
-    prompts = len(verdicts[0]) if verdicts else 1
-    places = {pair: place for place, pair in enumerate(_CELLS)}
-    terms = np.zeros((len(truths), prompts, len(_CELLS)))
-    for item, (truth, said) in enumerate(zip(truths, verdicts, strict=True)):
-        for prompt, verdict in enumerate(said):
-            terms[item, prompt, places[truth, verdict]] = 1
 
-    def of(sums: Floats) -> Floats:
-        values = _MEASURES[measure](sums.reshape(-1, len(_CELLS))).reshape(-1, prompts)
+    def over_prompts(values: Floats) -> Floats:
         there = ~np.isnan(values)
         return _ratio(np.where(there, values, 0).sum(axis=1), there.sum(axis=1), np.nan)
 
-    flat = csr_array(terms.reshape(len(truths), prompts * len(_CELLS)))
+    return _figure(measure, truths, verdicts, over_prompts)
+
+
+def change(
+    measure: Measure, truths: Sequence[bool], verdicts: Sequence[tuple[bool | None, bool | None]]
+) -> Figure:
+    """A measure after minus before, -1 to 1; `verdicts` are pairs (before, after) of each item.
+
+    It does not exist where one of the two does not.
+    """
+    return _figure(measure, truths, verdicts, lambda values: values[:, 1] - values[:, 0])
+
+
+def _figure(
+    measure: Measure,
+    truths: Sequence[bool],
+    verdicts: Sequence[Sequence[bool | None]],
+    folded: Callable[[Floats], Floats],
+) -> Figure:
+    """One number of the values, draws x columns, that the measure has by column of `verdicts`."""
+    columns = len(verdicts[0]) if verdicts else 1
+    places = {pair: place for place, pair in enumerate(_CELLS)}
+    terms = np.zeros((len(truths), columns, len(_CELLS)))
+    for item, (truth, said) in enumerate(zip(truths, verdicts, strict=True)):
+        for column, verdict in enumerate(said):
+            terms[item, column, places[truth, verdict]] = 1
+
+    def of(sums: Floats) -> Floats:
+        return folded(_MEASURES[measure](sums.reshape(-1, len(_CELLS))).reshape(-1, columns))
+
+    flat = csr_array(terms.reshape(len(truths), columns * len(_CELLS)))
     return Figure(flat, of, np.ones(len(truths), dtype=bool), NO_ITEMS, ONE_SIDED)
 
 

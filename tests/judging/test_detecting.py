@@ -64,9 +64,10 @@ def test_where_nothing_was_called_an_error_figures_are_zero_and_say_why(project:
 
 def test_items_are_grouped_by_several_fields_or_by_none(project: Project) -> None:
     judge(make_sets(project), "DDDDUUDD", endpoint=make_endpoint("http://a"))
-    groups = [(row["task"], row["level"], row["n"]) for row in rows(project, "task", "level")]
+    found = rows(project, "task", "level")
+    groups = [(row["task"], row["level"], row["n"]) for row in found if row["run"]]
     assert groups == [("facts", "1", 2), ("sums", "1", 4), ("sums", "2", 2)]
-    assert [row["n"] for row in rows(project)] == [8]
+    assert [row["n"] for row in rows(project) if row["run"]] == [8]
 
 
 def test_a_field_that_no_item_has_is_refused_and_names_those_there_are(project: Project) -> None:
@@ -88,6 +89,20 @@ def test_the_mean_is_that_of_the_four_prompts_values(project: Project) -> None:
     assert mean["precision"] == pytest.approx(0.5)
     assert mean["recall"] == pytest.approx(0.375)
     assert mean["accuracy"] == pytest.approx((6 + 4 + 2 + 2) / 6 / 4)
+
+
+def test_baselines_are_counted_once_over_all_items_that_any_run_judged(project: Project) -> None:
+    items, endpoint = make_sets(project), make_endpoint("http://a")
+    judge(items[:4], "DDUU", endpoint=endpoint)
+    judge(items[:6], "DDUUU-", "detect-1b", endpoint=endpoint)
+    found = {row["strategy"]: row for row in rows(project, "task") if row["endpoint"] is None}
+    assert list(found) == ["random", "always-error"]
+    chance, always = found["random"], found["always-error"]
+    # 4 of 6 are errors: precision, recall and F1 2/3; accuracy 4/9 + 1/9.
+    assert (chance["task"], chance["n"], chance["invalid"]) == ("sums", 6, 0)
+    assert (chance["f1"], chance["accuracy"]) == (pytest.approx(2 / 3), pytest.approx(5 / 9))
+    # Everything an error: F1 2 * 4 / (2 * 4 + 2)
+    assert (always["recall"], always["f1"]) == (1, pytest.approx(0.8))
 
 
 def test_without_all_four_prompts_there_is_no_mean_and_the_row_says_why(project: Project) -> None:

@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from stats import agreement, bootstrap, ratings
-from stats.bootstrap import Figure, estimate
+from stats.bootstrap import Figure, estimate, share_not_above
 
 
 def generator(seed=3):
@@ -143,3 +143,21 @@ def test_a_level_is_a_fraction_and_every_item_has_a_cluster():
         estimate(mean_of(np.arange(20.0)), np.arange(20), generator(), level=95)
     with pytest.raises(ValueError, match="20 items need as many clusters"):
         estimate(mean_of(np.arange(20.0)), np.arange(3), generator())
+
+
+def test_the_share_of_draws_that_are_not_above_nought_is_a_one_sided_p():
+    # 100 values, 55 of them 1 and 45 of them -1: mean 0.1, standard error sqrt(0.99) / 10 = 0.0995.
+    # P(mean <= 0) = P(z <= -1.005) = 0.157, and half of P(mean = 0) = 0.08 x 0.5 more: about 0.18.
+    values = np.repeat([1.0, -1.0], [55, 45])
+    p = share_not_above(mean_of(values), np.arange(100), generator(), draws=4_000)
+    assert p == pytest.approx(0.18, abs=0.02)
+    back = share_not_above(mean_of(-values), np.arange(100), generator(), draws=4_000)
+    # A draw of exactly 0 is not above on either side.
+    assert back == pytest.approx(1 - 0.157 + 0.04, abs=0.04)
+    assert share_not_above(mean_of(np.zeros(20)), np.arange(20), generator(), draws=50) == 1
+
+
+def test_with_few_clusters_or_without_a_value_there_is_no_p():
+    ones = np.ones(20)
+    assert share_not_above(mean_of(ones), np.arange(20) % 9, generator(), draws=50) is None
+    assert share_not_above(mean_of(ones * np.nan), np.arange(20), generator(), draws=50) is None

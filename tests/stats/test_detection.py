@@ -11,6 +11,7 @@ from stats.detection import (
     always_error,
     at_random,
     bounds,
+    change,
     figure,
     mean,
     scores,
@@ -148,3 +149,15 @@ def test_the_interval_of_a_figure_is_that_of_samples_drawn_one_by_one():
     low, high = np.quantile(values, [0.025, 0.975])
     # Quantiles of 2,000 and 3,000 draws with a spread of 0.06 each lie within about 0.01.
     assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))
+
+
+def test_a_change_is_after_minus_before():
+    # Before 1 of 2 errors detected and no other accused: recall 1/2, precision 1, F1 2/3; after
+    # both and one other: recall 1, precision 2/3, F1 4/5.
+    truths = [True, True, False]
+    verdicts = [(True, True), (None, True), (False, True)]
+    found = {name: change(name, truths, verdicts).point().value for name in ("recall", "precision")}
+    assert found == {"recall": 0.5, "precision": pytest.approx(-1 / 3)}
+    assert change("f1", truths, verdicts).point().value == pytest.approx(4 / 5 - 2 / 3)
+    # After it everything is called an error: there is no MCC, so there is no change of it.
+    assert change("mcc", truths, verdicts).point().value is None

@@ -167,11 +167,57 @@ def test_results_as_csv_have_the_same_columns(
     assert (row["cause"], row["n"]) == ("truncated", "4")
 
 
+@pytest.mark.parametrize("form", ["json", "csv", "tsv", "jsonl"])
+def test_results_of_chosen_runs_come_in_every_format(
+    project: Project, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(3):
+        make_judged(project, [(item, "detected") for item in project.items.all()])
+    words = ("--project", "p", "--run", "1", "3", "--format", form)
+    call_command("results", "undetected", *words)
+    out = capsys.readouterr().out
+    if form == "json":
+        rows = json.loads(out)["rows"]
+    elif form == "jsonl":
+        rows = [json.loads(line) for line in out.splitlines()]
+    else:
+        rows = list(
+            csv.DictReader(io.StringIO(out), dialect="excel-tab" if form == "tsv" else "excel")
+        )
+    assert [(int(row["run"]), int(row["total"])) for row in rows] == [(1, 4), (3, 4)]
+
+
+def test_votes_are_counted_over_runs_that_there_are(project: Project) -> None:
+    for results in ("DDUU", "DUUU", "DDDU"):
+        said = [{"D": "detected", "U": "undetected"}[one] for one in results]
+        make_judged(project, zip(project.items.order_by("position"), said, strict=True))
+    words = ("--project", "p", "--strategy", "majority")
+    assert say("run_strategy", *words, "--over", "1", "2", "3")[0] == "Run 4 of p: 4 items\n"
+    run = Run.objects.get(number=4)
+    assert (run.kind, run.state) == ("derived", "finished")
+    found = run.outcomes.order_by("item__position").values_list("result", flat=True)
+    assert list(found) == ["detected", "detected", "undetected", "undetected"]
+    assert "Choose two runs or more" in refused("run_strategy", *words, "--over", "1")
+    assert "p has no run 8, 9." in refused("run_strategy", *words, "--over", "1", "8", "9")
+    said = refused("run_strategy", *words, "--over", "1", "2", "--cap", "3", "--endpoint", "x")
+    assert "majority asks nobody. Leave --endpoint, --cap out" in said
+
+
+def test_who_is_asked_must_be_said_and_explanations_are_those_of_one_run(project: Project) -> None:
+    for _ in range(2):
+        make_judged(project, [(item, "detected") for item in project.items.all()])
+    words = ("--project", "p", "--strategy", "reference")
+    assert "Say who is asked: --endpoint NAME." in refused("run_strategy", *words)
+    said = refused("run_strategy", *words, "--endpoint", "baseline", "--over", "1", "2")
+    assert "Explanations are checked of one run" in said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--project", "q"), "There is no project 'q'"),
         (("--project", "p", "--run", "7"), "p has no run 7"),
+        (("--project", "p", "--run", "7", "9"), "p has no run 7, 9"),
         (("--project", "p", "--by", "cluster"), "cannot be grouped by cluster"),
     ],
 )

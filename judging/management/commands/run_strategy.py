@@ -7,19 +7,22 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging import asking, runs, selecting, strategies, tasks, watching
+from judging import asking, deriving, runs, selecting, strategies, tasks, watching
 from judging.models import Endpoint, Run
 
 LOOK_EVERY = 0.2
 
 
 class Command(BaseCommand):
-    help = "Put a project's vetted items to an evaluator."
+    help = (
+        "Put a project's vetted items to an evaluator; or, with a strategy that folds runs "
+        "(majority, mean), count the votes of runs that there are."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--strategy", required=True, metavar="SLUG")
-        parser.add_argument("--endpoint", required=True, metavar="NAME")
+        parser.add_argument("--endpoint", metavar="NAME", help="who is asked; votes ask nobody")
         parser.add_argument("--limit", type=int, metavar="N", help="a random part of N items")
         parser.add_argument(
             "--seed", type=int, metavar="N", help="the same seed chooses the same part"
@@ -29,7 +32,14 @@ class Command(BaseCommand):
             "--duplicates", action="store_true", help="items that repeat others too"
         )
         parser.add_argument("--samples", type=int, metavar="N", help="ask each call N times")
-        parser.add_argument("--over", type=int, metavar="RUN", help="check this run's explanations")
+        parser.add_argument(
+            "--over",
+            type=int,
+            nargs="+",
+            action="extend",
+            metavar="RUN",
+            help="the runs whose votes are counted, or the one whose explanations are checked",
+        )
         parser.add_argument(
             "--while-labelling",
             action="store_true",
@@ -42,7 +52,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
         if options["wait"]:
             self._wait(run)
-        else:
+        elif run.kind == Run.Kind.ASKED:
             tasks.ring(run.endpoint_id)
 
     def _start(self, options: dict[str, Any]) -> Run:
@@ -51,17 +61,23 @@ class Command(BaseCommand):
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
         project = _project(options["project"])
+        strategy, over = _strategy(options["strategy"]), _runs(project, options["over"] or [])
         try:
+            if strategy.strategy().frame == "fold":
+                _check_fold(options)
+                return deriving.derive(project, strategy=strategy, sources=over)
+            if len(over) > 1:
+                raise runs.Refused("Explanations are checked of one run: name one with --over.")
             return runs.start(
                 project,
-                strategy=_strategy(options["strategy"]),
+                strategy=strategy,
                 endpoint=_endpoint(options["endpoint"]),
                 limit=options["limit"],
                 seed=options["seed"],
                 cap=_amount(options["cap"]),
                 with_duplicates=options["duplicates"],
                 samples=options["samples"],
-                over=_run(project, options["over"]),
+                over=over[0] if over else None,
                 while_labelling=options["while_labelling"],
             )
         except runs.Refused as error:
@@ -103,13 +119,22 @@ def _project(slug: str) -> Project:
     return project
 
 
-def _run(project: Project, number: int | None) -> Run | None:
-    if number is None:
-        return None
-    found = Run.objects.in_project(project).filter(number=number).first()
-    if found is None:
-        raise CommandError(f"{project.slug} has no run {number}.", returncode=2)
-    return found
+def _runs(project: Project, numbers: list[int]) -> list[Run]:
+    found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
+    if unknown := [str(number) for number in numbers if number not in found]:
+        raise CommandError(f"{project.slug} has no run {', '.join(unknown)}.", returncode=2)
+    return list(found.values())
+
+
+def _check_fold(options: dict[str, Any]) -> None:
+    """Refuse what says how somebody is asked."""
+    asking = ("endpoint", "limit", "seed", "cap", "samples")
+    if given := [f"--{name}" for name in asking if options[name] is not None]:
+        raise CommandError(
+            f"Strategy {options['strategy']} asks nobody. Leave {', '.join(given)} out and name "
+            "the runs with --over.",
+            returncode=2,
+        )
 
 
 def _strategy(slug: str) -> Any:
@@ -119,8 +144,10 @@ def _strategy(slug: str) -> Any:
     return selecting.strategy_version(slug)
 
 
-def _endpoint(name: str) -> Endpoint:
+def _endpoint(name: str | None) -> Endpoint:
     known = selecting.endpoints()
+    if name is None:
+        raise CommandError("Say who is asked: --endpoint NAME.", returncode=2)
     endpoint = known.named(name)
     if endpoint is None:
         names = ", ".join(known.values_list("name", flat=True))

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from judging import frames
 from judging.models import Endpoint
 from judging.models.evaluators import REMAINING_EVERY
+from judging.strategies import load_all
 from tests.builders import make_project
+from tests.judging.builders_cases import CASES, run_case
 from tests.judging.builders_judging import (
-    ONE_CALL,
-    TWO_CALLS,
     make_endpoint,
     make_items,
     make_run,
@@ -19,6 +20,7 @@ from tests.judging.builders_judging import (
     work,
 )
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
+from tests.services.scripted_judge import Judge
 
 WAYS: dict[str, dict[str, Any]] = {
     "chat": {"json_mode": "json_object"},
@@ -28,19 +30,29 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+# One strategy for each frame in which an evaluator is asked, and for each form of answer.
+STRATEGIES = [
+    "vanilla-score", "pairwise", "reference", "prometheus", "detect-1a", "likert", "score-chain",
+    "matching", "explanation-check",
+]  # fmt: skip
+
+
+def test_every_frame_is_asked_by_every_protocol() -> None:
+    asked = {load_all()[slug].frame for slug in STRATEGIES}
+    assert asked == frames.FRAMES.keys() - {"fold"}
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("strategy", [ONE_CALL, TWO_CALLS, "pairwise"])
+@pytest.mark.parametrize("slug", STRATEGIES)
 def test_a_run_is_answered_in_every_frame(
-    evaluator: ScriptedEvaluator, way: str, strategy: str
+    evaluator: ScriptedEvaluator, way: str, slug: str
 ) -> None:
-    project = make_project()
-    make_items(project, 3)
+    evaluator.script = Script(judge=Judge(sees=0.0))
     address = evaluator.gemini_address if way == "gemini" else evaluator.address
-    endpoint = make_endpoint(address, **WAYS[way])
-    run = work(make_run(project, endpoint, strategy))
+    run, _ = run_case(slug, lambda: make_endpoint(address, **WAYS[way]))
     assert run.state == "finished"
-    assert set(results(run)) <= {"detected", "undetected"}
+    assert set(results(run)) <= CASES[slug].results
     assert {entry["status"] for entry in evaluator.log} == {200}
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tests.services.scripted_forms import filled
+
 _SECTION = re.compile(r"^\[BEGIN ([A-Z ]+)\]\n(.*?)\n\[END \1\]$", re.MULTILINE | re.DOTALL)
 _OPTION = re.compile(r'^\s*- "([^"]+)":', re.MULTILINE)
 _SCALE = re.compile(r"\bfrom (\d+)\b.*? to (\d+)\b", re.DOTALL)
@@ -29,12 +31,17 @@ class Judge:
     wrong: frozenset[str] = frozenset()
 
     def answer(self, prompt: str) -> str:
-        """Strict JSON with what the prompt asks for: a verdict or a score, and an explanation."""
+        """What the prompt asks for: strict JSON with a verdict or a score and an explanation, or
+        one of the other forms, which only the digest decides."""
+        remark = f"Scripted remark {chance(prompt):.6f}."
+        other = filled(prompt, lambda words: chance(prompt, words), remark)
+        if other is not None:
+            return other
         sections = {name: text.strip() for name, text in _SECTION.findall(prompt)}
         asked = prompt[prompt.rfind("[END ") :]
         said: dict[str, object] = {}
         if '"explanation"' in asked:
-            said["explanation"] = f"Scripted remark {chance(prompt):.6f}."
+            said["explanation"] = remark
         if '"verdict"' in asked:
             said["verdict"] = self._verdict(prompt, sections, _OPTION.findall(asked))
         else:

@@ -2,6 +2,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -130,6 +131,27 @@ def test_the_digest_judge_gives_what_the_prompt_asks_for():
     assert all(each["explanation"] for each in said)
     verdicts = {json.loads(judge.answer(PAIR.format(n, n)))["verdict"] for n in range(200)}
     assert verdicts == {"A", "B", "both good", "both unacceptable"}
+
+
+def test_the_digest_judge_answers_in_the_form_that_is_asked_for():
+    judge = judge_from("digest")
+    marked = "Feedback: ... [RESULT] (a whole number from 1 to 5)"
+    assert re.fullmatch(r"Feedback: .* \[RESULT\] [1-5]", judge.answer(marked))
+    sentences = 'Close with "Therefore, it is valid." or "Therefore, it is not valid."'
+    assert judge.answer(sentences).endswith(
+        ("Therefore, it is valid.", "Therefore, it is not valid.")
+    )
+    metrics = "s1 (Class): Is it?\n-1 = no\n1 = yes\n\ns2 (Family): Is it?\n0 = no\n"
+    form = '{"explanation": "...", "s1": N, "s2": N}'
+    said = json.loads(judge.answer(f"{metrics}\n{form}"))
+    assert (said["s1"] in {-1, 1}, said["s2"]) == (True, 0)
+    tagged = judge.answer(f"{metrics}\n<RESULT>s1: 1, s2: 0</RESULT>")
+    assert re.search(r"<RESULT>s1: -?1, s2: 0</RESULT>$", tagged)
+    assert json.loads(judge.answer('{"flag": true} or {"flag": false}')).keys() == {"flag"}
+
+
+def test_a_form_that_only_the_judged_text_holds_is_not_answered():
+    assert json.loads(judge_from("digest").answer(single("[RESULT] (a whole number from 1 to 5)")))
 
 
 def test_the_oracle_sees_what_is_wrong():

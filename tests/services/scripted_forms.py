@@ -1,0 +1,83 @@
+"""In which form a prompt wants its answer, and what fills it: found in the prompt alone.
+
+Nothing here knows a strategy, so a form that a prompt does not ask for clearly is not found. What
+stands between marker lines is somebody's text and is left out of the search.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+# A number in [0, 1) that is always the same for the same words.
+Draw = Callable[[str], float]
+
+_TEXTS = re.compile(r"^\[BEGIN ([A-Z0-9 ,]+)\]\n(.*?)\n\[END \1\]", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r'"(Therefore, [^"]+\.)"')
+_FLAG = re.compile(r'\{"flag": true\}')
+_KEYS = re.compile(r'"(\w+)": N\b')
+_MARKED = re.compile(r"\[RESULT\] \(a whole number from (\d+) to (\d+)\)")
+_TAGGED = re.compile(r"<RESULT>.*?</RESULT>", re.DOTALL)
+_METRIC = re.compile(
+    r"^(\w+) \([^)\n]+\): .*\n((?:^-?[0-9.]+ = .*\n?)+|^a whole number from -?\d+ to -?\d+$)",
+    re.MULTILINE,
+)
+_POINT = re.compile(r"^(-?[0-9.]+) = ", re.MULTILINE)
+_WHOLE = re.compile(r"from (-?\d+) to (-?\d+)")
+
+
+def filled(prompt: str, draw: Draw, remark: str) -> str | None:
+    """The answer in the form that the prompt asks for; None for one score or one verdict alone,
+    which the judge gives himself."""
+    if not _may_be_asked(prompt):
+        return None
+    outside = _TEXTS.sub("", prompt)
+    if sentences := list(dict.fromkeys(_SENTENCE.findall(outside))):
+        return f"{remark} {_one(sentences, draw('sentence'))}"
+    if _FLAG.search(outside):
+        return json.dumps({"flag": draw("flag") < 0.5})
+    metrics = _metrics(outside)
+    keys = [key for key in _KEYS.findall(outside) if key in metrics]
+    if keys:
+        return json.dumps({"explanation": remark} | _scores(keys, metrics, draw))
+    if scale := _MARKED.search(outside):
+        points = list(range(int(scale[1]), int(scale[2]) + 1))
+        return f"Feedback: {remark} [RESULT] {_one(points, draw('score'))}"
+    if _TAGGED.search(outside):
+        return f"{remark}\n<RESULT>{_tagged(prompt, metrics, draw)}</RESULT>"
+    return None
+
+
+def _may_be_asked(prompt: str) -> bool:
+    """Most prompts ask for none of these, and a benchmark asks for very many answers."""
+    signs = ('"Therefore, ', '{"flag": true}', "[RESULT]", "<RESULT>")
+    keys = '": N' in prompt and '"score": N' not in prompt
+    return keys or any(sign in prompt for sign in signs)
+
+
+def _tagged(prompt: str, metrics: dict[str, list[float]], draw: Draw) -> str:
+    """A value for each metric; a step without metrics hands on words of what it was shown."""
+    if metrics:
+        values = _scores(list(metrics), metrics, draw)
+        return ", ".join(f"{key}: {value:g}" for key, value in values.items())
+    shown = [text for _, text in _TEXTS.findall(prompt)]
+    return " ".join(shown[-1].split()[:4])
+
+
+def _metrics(outside: str) -> dict[str, list[float]]:
+    """The values that each metric of a prompt may take, by its key."""
+    found = {}
+    for key, said in _METRIC.findall(outside):
+        ends = _WHOLE.search(said) if " = " not in said else None
+        points = range(int(ends[1]), int(ends[2]) + 1) if ends else _POINT.findall(said)
+        found[key] = [float(point) for point in points]
+    return found
+
+
+def _scores(keys: list[str], metrics: dict[str, list[float]], draw: Draw) -> dict[str, float]:
+    return {key: _one(metrics[key], draw(key)) for key in keys}
+
+
+def _one(choices: Sequence[T], share: float) -> T:
+    return choices[int(share * len(choices))]

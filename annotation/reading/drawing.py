@@ -244,6 +244,8 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
         elif size >= CHUNK:
             chunks.append([])
             size = 0
+    if len(chunks) == 1:  # a single line: all of it is laid out anyway
+        return "".join(chunks[0])
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 
 

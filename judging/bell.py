@@ -1,6 +1,7 @@
 """Every worker looks for due work by itself, so that losing every message loses nothing."""
 
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation import settings
-from judging import asking, clock, leasing
+from judging import asking, clock, leasing, living
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Bell:
 
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
+        self.name = secrets.token_hex(8)
         self._busy: set[tuple[Kind, int]] = set()
         self._stopped = threading.Event()
         self._slices = ThreadPoolExecutor(SLICES, thread_name_prefix="bell-slice")
@@ -68,11 +70,24 @@ class Bell:
         self._slices.shutdown(cancel_futures=True)
 
     def _look(self) -> None:
+        self._say(self._alive)
         while not self._stopped.wait(self.every):
+            self._say(self._alive)
             for kind in KINDS:
                 self._begin(kind)
             close_old_connections()
+        self._say(lambda: living.end(self.name))
         connections.close_all()
+
+    def _alive(self) -> None:
+        living.beat(self.name, clock.now())
+
+    def _say(self, what: Callable[[], None]) -> None:
+        """Tell the pages whether this worker is alive; a database that is away hears it later."""
+        try:
+            what()
+        except Exception:
+            log.exception("Saying whether this worker is alive failed.")
 
     def _begin(self, kind: Kind) -> None:
         try:

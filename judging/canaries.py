@@ -5,7 +5,7 @@ what changes then is the evaluator.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,8 @@ from annotation.models import Membership, Project
 from judging import runs
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson, sums_of
 
 ITEMS = 20
 
@@ -23,15 +25,14 @@ ITEMS = 20
 @dataclass(frozen=True)
 class Drift:
     """How far a later asking differs from the first: of `n` items that both decided, `changed`
-    have another outcome. `share` is changed / n, None where n is 0."""
+    have another outcome. `share` is changed / n with its interval, without a value where n is 0;
+    items of one cluster are not independent.
+    """
 
     run: Run
     n: int
     changed: int
-
-    @property
-    def share(self) -> float | None:
-        return self.changed / self.n if self.n else None
+    share: Estimate
 
 
 def begin(
@@ -79,6 +80,22 @@ def first_of(run: Run) -> Run:
     return run.sources.first() or run
 
 
+@dataclass(frozen=True)
+class Canary:
+    """All askings of one canary, the first of them first, and how far each later one drifted."""
+
+    askings: list[Run]
+    drifts: list[Drift]
+
+
+def of(run: Run) -> Canary:
+    """The canary that a run belongs to, with all of its askings."""
+    first = first_of(run)
+    again = first.derived.exclude(occasion="").for_results()
+    askings = [first, *again]
+    return Canary(askings, drift(askings))
+
+
 def drift(askings: Sequence[Run]) -> list[Drift]:
     """How far each asking after the first differs from it, by result and detail of the items.
 
@@ -90,7 +107,8 @@ def drift(askings: Sequence[Run]) -> list[Drift]:
     for run in later:
         now = _said(run)
         both = before.keys() & now.keys()
-        found.append(Drift(run, len(both), sum(before[key] != now[key] for key in both)))
+        hits = {key: before[key] != now[key] for key in both}
+        found.append(Drift(run, len(both), sum(hits.values()), _share(first, hits)))
     return found
 
 
@@ -102,6 +120,17 @@ def _said(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
         (item, axis): (result, detail, values if result == Outcome.Result.SCORED else None)
         for item, axis, result, detail, values in rows
     }
+
+
+def _share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
+    """The share of what changed among the items and axes that both askings decided."""
+    clusters = dict(run.outcomes.values_list("item", "cluster"))
+    sums: dict[str, list[int]] = {}
+    for (item, _), changed in hits.items():
+        counted = sums.setdefault(clusters[item], [0, 0])
+        counted[0] += 1
+        counted[1] += changed
+    return clustered_wilson(sums_of((n, y) for n, y in sums.values()))
 
 
 def _occasion(now: datetime) -> str:

@@ -7,8 +7,8 @@ import django_filters
 from django import forms
 
 from annotation import taxonomy
-from judging.models import Outcome
-from judging.querysets import OutcomeQuerySet
+from judging.models import Outcome, Run
+from judging.querysets import OutcomeQuerySet, RunQuerySet
 
 RESULTS = {
     "parsed": "Detected or undetected",
@@ -18,6 +18,35 @@ RESULTS = {
     "pending": "Pending",
 }
 COUNTED = {"yes": "Counted", "no": "Left out"}
+
+
+class RunFilter(django_filters.FilterSet):
+    """Runs by what they are, leaving out those that were put away."""
+
+    state = django_filters.ChoiceFilter(choices=Run.State.choices, empty_label="All")
+    kind = django_filters.ChoiceFilter(choices=Run.Kind.choices, empty_label="All")
+    strategy = django_filters.CharFilter(field_name="strategy__slug", max_length=80)
+    endpoint = django_filters.CharFilter(field_name="endpoint__name", max_length=80)
+    archived = django_filters.BooleanFilter(
+        label="Archived ones and pilots too", method="with_archived", widget=forms.CheckboxInput
+    )
+
+    class Meta:
+        model = Run
+        fields: list[str] = []
+
+    def with_archived(self, found: RunQuerySet, name: str, value: bool) -> RunQuerySet:
+        return found.shown(archived=value)
+
+    def offer(self, kinds: Iterable[tuple[str, str]]) -> forms.Form:
+        """The form of the filter, which offers the strategies and endpoints of these runs."""
+        pairs = list(kinds)
+        for place, name in enumerate(("strategy", "endpoint")):
+            held = dict.fromkeys(sorted({pair[place] for pair in pairs}))
+            chosen = self.data.get(name)
+            choices = [(value, value) for value in (*held, *_unheld(chosen, held))]
+            self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
+        return self.form
 
 
 class OutcomeFilter(django_filters.FilterSet):

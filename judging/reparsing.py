@@ -45,8 +45,14 @@ class Preview:
 
 
 def parsers(run: Run) -> tuple[str, ...]:
-    """The named parsers that the replies of a run can be read by; "" is the usual one."""
-    return ("", *outputs.PARSERS.get(run.asked().output, ()))
+    """The parsers that the replies of a run can be read by, by name; of most outputs there is one
+    alone, which has none."""
+    return outputs.PARSERS.get(run.asked().output, ("",))
+
+
+def is_readable(run: Run) -> bool:
+    """Whether the replies of a run can be read again now."""
+    return run.state == Run.State.FINISHED and run.kind == Run.Kind.ASKED
 
 
 def preview(run: Run, parser: str | None = None) -> Preview:
@@ -89,19 +95,27 @@ def apply(run: Run, member: Membership | None, parser: str | None = None) -> Non
 
 def _switched(run: Run, parser: str | None) -> Run:
     """The run as it would be under another parser, not stored."""
-    if run.state != Run.State.FINISHED or run.kind == Run.Kind.DERIVED:
-        what = run.kind if run.kind == Run.Kind.DERIVED else run.state
-        raise Refused(
-            f"Run {run.number} is {what}. Only the replies of a finished run are read again."
-        )
+    if not is_readable(run):
+        raise Refused(f"Run {run.number} {_why_not(run)}")
     if parser is not None and parser not in parsers(run):
-        known = ", ".join(name or "the usual one" for name in parsers(run))
+        known = ", ".join(name or "one alone" for name in parsers(run))
         raise Refused(f"There is no parser {parser!r} for these replies; there are {known}.")
     tried = Run.objects.select_related("strategy", "endpoint").get(pk=run.pk)
     if parser is not None:
         tried.pinned = {**tried.pinned, "parser": parser}
     tried.parser = outputs.parser(tried.asked())
     return tried
+
+
+def _why_not(run: Run) -> str:
+    if run.kind == Run.Kind.RECORDED:
+        return (
+            "is recorded: what was stored with its replies and what our parser reads stand side by"
+            " side. Import them again with the other --verdicts to let those decide."
+        )
+    if run.kind == Run.Kind.DERIVED:
+        return "follows from other runs. Read the replies of those again, and it follows."
+    return f"is {run.state}. Only the replies of a finished run are read again."
 
 
 def _batches(run: Run) -> Iterator[list[Outcome]]:

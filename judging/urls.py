@@ -1,6 +1,15 @@
 from django.urls import path
 
-from judging.views import authoring, endpoints, replies, results, runs, starting, strategies
+from judging.views import (
+    authoring,
+    endpoints,
+    remaking,
+    replies,
+    results,
+    runs,
+    starting,
+    strategies,
+)
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
@@ -14,11 +23,17 @@ urlpatterns = [
     path("projects/<slug:slug>/runs/", runs.run_list, name="runs"),
     path("projects/<slug:slug>/runs/new/", starting.new_run, name="run-new"),
     path("projects/<slug:slug>/runs/pilots/", starting.pilots, name="run-pilots"),
+    path("projects/<slug:slug>/runs/derive/", remaking.derive, name="run-derive"),
     path(RUN, runs.run, name="run"),
     path(RUN + "pause/", runs.steer, {"step": "pause"}, name="run-pause"),
     path(RUN + "resume/", runs.steer, {"step": "resume"}, name="run-resume"),
     path(RUN + "retry/", runs.steer, {"step": "retry"}, name="run-retry"),
     path(RUN + "cancel/", runs.cancel, name="run-cancel"),
+    path(RUN + "archive/", runs.steer, {"step": "archive"}, name="run-archive"),
+    path(RUN + "unarchive/", runs.steer, {"step": "unarchive"}, name="run-unarchive"),
+    path(RUN + "clone/", remaking.clone, name="run-clone"),
+    path(RUN + "again/", remaking.again, name="run-again"),
+    path(RUN + "reparse/", remaking.reparse, name="run-reparse"),
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
     path("projects/<slug:slug>/strategies/", strategies.strategy_list, name="strategies"),
     path(STRATEGY, strategies.strategy, name="strategy"),

@@ -2,17 +2,21 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 
-from judging import frames, leasing, steering
-from judging.models import Outcome, Reading, Request, Run
+from judging import frames, living, steering
+from judging.models import Outcome, Reading, Reply, Request, Run
 from judging.querysets import RequestQuerySet
 
 MOST_WORDS = 10
+# What is answered a second is counted over so many seconds.
+WINDOW = 10.0
+# No more of the last replies are looked at for that.
+LOOKED = 5_000
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,21 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Pace:
+    """How fast the run's requests are answered now, and the seconds until the rest is at that pace;
+    None where nothing came in the last WINDOW seconds, or the run is not asking."""
+
+    per_second: float | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True)
 class Watched:
     """A run with its progress.
 
     `missing` counts items by cause. `failed` and `tried` are what providers said of requests
     that failed, and of those that wait for another try. `unattended`: something is due and no
-    worker takes it up. `paused_until`: the evaluator asked not to be called before; None if it
+    worker is alive. `paused_until`: the evaluator asked not to be called before; None if it
     did not. `steps` can be taken now.
     """
 
@@ -58,6 +71,7 @@ class Watched:
     unattended: bool
     paused_until: datetime | None
     steps: list[str]
+    pace: Pace = Pace()
 
 
 def watch(run: Run) -> Watched:
@@ -75,10 +89,34 @@ def watch(run: Run) -> Watched:
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
         tried=list(tried),
-        unattended=paused_until is None and leasing.unattended(run, now),
+        unattended=paused_until is None and _unattended(run, now),
         paused_until=paused_until,
         steps=steering.open_steps(run, done.failed),
+        pace=_pace(run, done, now),
     )
+
+
+def _unattended(run: Run, now: datetime) -> bool:
+    if run.state not in {Run.State.PLANNING, Run.State.RUNNING}:
+        return False
+    if living.works(run.endpoint_id, now):
+        return False
+    return run.state == Run.State.PLANNING or Request.objects.wanted_by(run).idle(now).exists()
+
+
+def _pace(run: Run, done: Progress, now: datetime) -> Pace:
+    if run.state != Run.State.RUNNING or not done.waiting + done.to_come:
+        return Pace()
+    last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
+    since = now - timedelta(seconds=WINDOW)
+    # Only the newest rows, so that a poll costs the same after a million replies.
+    recent = Reply.objects.filter(pk__gt=last - LOOKED, created_at__gt=since)
+    answered = recent.filter(request__in=Request.objects.wanted_by(run)).count()
+    if not answered:
+        return Pace()
+    running = (now - run.created_at).total_seconds()
+    per_second = answered / min(WINDOW, max(1.0, running))
+    return Pace(per_second, (done.waiting + done.to_come) / per_second)
 
 
 def progress(run: Run) -> Progress:

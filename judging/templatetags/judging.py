@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from annotation.models import Item
-from annotation.templatetags.figures import DASH, share
+from annotation.templatetags.figures import DASH, duration, share
 from judging import described, placeholders
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
@@ -93,3 +93,12 @@ def slots(prompt: str) -> SafeString:
 def any_open(watched: Iterable[Watched]) -> bool:
     """Whether any of the runs will go on by itself."""
     return any(one.run.state in {Run.State.PLANNING, Run.State.RUNNING} for one in watched)
+
+
+@register.filter
+def span(seconds: float) -> str:
+    """How long something will take, as people say it: 40 s, 12 min, 3 h 5 min."""
+    if seconds < 60:
+        return duration(seconds)
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

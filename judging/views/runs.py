@@ -1,4 +1,4 @@
-"""Runs: listed, started, followed while they go on, steered."""
+"""Runs: listed, followed while they go on, steered."""
 
 from typing import Any
 
@@ -13,8 +13,18 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import differing, runs, steering, tasks, watching
-from judging.filters import OutcomeFilter
+from judging import (
+    canaries,
+    differing,
+    offering,
+    pins,
+    reparsing,
+    runs,
+    steering,
+    tasks,
+    watching,
+)
+from judging.filters import OutcomeFilter, RunFilter
 from judging.models import Run
 from judging.providers import PROVIDERS
 
@@ -24,20 +34,27 @@ SAID = {
     "resume": "Run {run} goes on.",
     "cancel": "Run {run} is cancelled. What was answered stays.",
     "retry": "The failed requests of run {run} are asked again.",
+    "archive": "Run {run} is archived: lists and figures leave it out.",
+    "unarchive": "Run {run} is back in lists and figures.",
 }
 
 
 @require_GET
 @login_required
 def run_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every run of the project, newest first."""
+    """Every run of the project, newest first, narrowed down by what it is."""
     member = access.member_for(request, slug, right="results")
+    every = Run.objects.in_project(member.project)
+    # A box that is not ticked sends nothing, and then archived runs stay out.
+    given = {"archived": "", **request.GET.dict()}
+    narrowed = RunFilter({**given, "archived": given["archived"] or "false"}, queryset=every)
+    pages = Paginator(narrowed.qs.for_list(), PAGE)
     context = {
         "project": member.project,
         "member": member,
-        "runs": Run.objects.in_project(member.project)
-        .shown(archived="archived" in request.GET)
-        .for_list(),
+        "filters": narrowed.offer(every.values_list("strategy__slug", "endpoint__name").distinct()),
+        "page": pages.get_page(request.GET.get("page")),
+        "any_runs": every.exists(),
     }
     return render(request, "judging/runs.html", context)
 
@@ -48,20 +65,20 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
 def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """One run: how far it is and why no further, what it rests on, what it says of each item."""
     member = access.member_for(request, slug, right="results")
-    return _paint(request, member, _found(member, number))
+    return paint(request, member, found(member, number))
 
 
 @require_POST
 @login_required
 def steer(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
-    """Pause, resume, cancel, or ask again what failed."""
+    """Pause, resume, cancel, ask again what failed, put away or take back."""
     member = access.member_for(request, slug, right="run")
-    found = _found(member, number)
+    steered = found(member, number)
     try:
-        steering.STEPS[step](found, access.seated(member))
+        steering.STEPS[step](steered, access.seated(member))
     except runs.Refused as problem:
-        return _paint(request, member, found, problem=str(problem))
-    tasks.ring(found.endpoint_id)
+        return paint(request, member, steered, problem=str(problem))
+    tasks.ring(steered.endpoint_id)
     messages.success(request, SAID[step].format(run=number))
     return redirect("run", slug=slug, number=number)
 
@@ -74,50 +91,82 @@ def cancel(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         response: HttpResponse = steer(request, slug=slug, number=number, step="cancel")
         return response
     member = access.member_for(request, slug, right="run")
-    found = _found(member, number)
+    asked = found(member, number)
     context = {
         "project": member.project,
         "member": member,
-        "run": found,
-        "progress": watching.progress(found),
+        "run": asked,
+        "progress": watching.progress(asked),
     }
     return render(request, "judging/run_cancel.html", context)
 
 
-def _found(member: Membership, number: int) -> Run:
+def found(member: Membership, number: int) -> Run:
     return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
-def _paint(
-    request: HtmxRequest, member: Membership, found: Run, *, problem: str = ""
-) -> HttpResponse:
+def paint(request: HtmxRequest, member: Membership, run: Run, *, problem: str = "") -> HttpResponse:
+    """The page of a run, of which a poll gets the progress alone."""
     context = {
         "project": member.project,
         "member": member,
-        "run": found,
+        "run": run,
         "problem": problem,
-        "watched": watching.watch(found),
+        "watched": watching.watch(run),
+        "unasked": runs.UNASKED.get(run.kind, ""),
     }
     if request.htmx:
         response = render(request, "judging/run.html#progress", context)
-        if found.state in {Run.State.FINISHED, Run.State.CANCELLED}:
+        if run.state in {Run.State.FINISHED, Run.State.CANCELLED}:
             # The list of outcomes below the progress is complete only now.
             response["HX-Refresh"] = "true"
         return response
-    context |= _outcomes(request, found)
+    context |= _outcomes(request, run) | _related(run)
     return render(request, "judging/run.html", context, status=422 if problem else 200)
 
 
-def _outcomes(request: HttpRequest, found: Run) -> dict[str, Any]:
-    narrowed = OutcomeFilter(request.GET, queryset=found.outcomes.for_list())
+def _outcomes(request: HttpRequest, run: Run) -> dict[str, Any]:
+    narrowed = OutcomeFilter(request.GET, queryset=run.outcomes.for_list())
     pages = Paginator(narrowed.qs, PAGE)
     return {
-        "filters": narrowed.offer(found.outcomes.kinds()),
+        "filters": narrowed.offer(run.outcomes.kinds()),
         "page": pages.get_page(request.GET.get("page")),
-        "recorded": differing.of(found),
-        "strategy": found.strategy.strategy(),
+        "recorded": differing.of(run),
+        "strategy": run.strategy.strategy(),
+        "own": pins.own(run.pinned),
         "parameters": {
-            **PROVIDERS[found.pinned["provider"]].default_parameters,
-            **found.pinned["parameters"],
+            **PROVIDERS[run.pinned["provider"]].default_parameters,
+            **run.pinned["parameters"],
         },
     }
+
+
+def _related(run: Run) -> dict[str, Any]:
+    """What it follows from, what follows from it, and what can be made of it now."""
+    return {
+        "sources": run.sources.for_results(),
+        "derived": run.derived.for_results(),
+        "explains": offering.explained(run.project).filter(pk=run.pk).exists(),
+        "readable": reparsing.is_readable(run),
+        **(_drift(run) if run.occasion else {}),
+    }
+
+
+def _drift(run: Run) -> dict[str, Any]:
+    # Altair takes a second to import; no other page should wait for it.
+    from charts import drift
+
+    canary = canaries.of(run)
+    points = [
+        drift.Asking(
+            run=f"Run {one.run.number}",
+            asked=one.run.created_at,
+            share=one.share.value,
+            low=one.share.low,
+            high=one.share.high,
+            n=one.n,
+        )
+        for one in canary.drifts
+        if one.share.value is not None
+    ]
+    return {"canary": canary, "drift": drift.drifts(points) if points else None}

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from celery import current_app
 from django.db import OperationalError
+from django.utils import timezone
 
 from annotation import settings
-from judging import asking, embedded, leasing, tasks
+from judging import asking, embedded, leasing, living, tasks
 from judging.bell import Bell
 
 Due = Callable[[Callable[[], list[int]]], None]
@@ -24,6 +25,8 @@ def _nothing_left_over() -> Iterator[None]:
 def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
     monkeypatch.setattr(settings, "due", lambda now: [])
+    monkeypatch.setattr(living, "beat", lambda worker, now: None)
+    monkeypatch.setattr(living, "end", lambda worker: None)
     return lambda answer: monkeypatch.setattr(leasing, "due_endpoints", lambda now: answer())
 
 
@@ -137,3 +140,18 @@ def test_the_bell_goes_on_after_asking_failed(
 
 def test_every_worker_gets_the_bell() -> None:
     assert "judging.bell:BellStep" in current_app.steps["worker"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leasing, "due_endpoints", lambda now: [])
+    monkeypatch.setattr(settings, "due", lambda now: [])
+    bell = Bell(every=0.02)
+    bell.start()
+    assert wait_for(lambda: living.works(1, timezone.now()))
+    # One that was killed says nothing any more.
+    assert not living.works(1, timezone.now() + living.ALIVE * 2)
+    bell.stop()
+    assert not living.works(1, timezone.now())

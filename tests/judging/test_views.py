@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Event, Membership, Project
-from judging import leasing, runs, watching
-from judging.models import Dispatcher, Run
+from annotation.models import Membership, Project
+from judging import leasing, living, runs, watching
+from judging.models import Reply, Run
 from judging.providers.errors import Rejected
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
@@ -61,12 +61,6 @@ def asked_run(project: Project, items: int = 3) -> Run:
     runs.plan(run)
     run.refresh_from_db()
     return run
-
-
-def long_ago(run: Run) -> None:
-    Event.objects.filter(subject=f"run {run.number}").update(
-        created_at=timezone.now() - timedelta(minutes=1)
-    )
 
 
 def test_an_empty_list_says_how_to_start(browser: Client, project: Project) -> None:
@@ -155,20 +149,18 @@ def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: P
     assert "Run 1 is running, so it cannot become running." in sent.content.decode()
 
 
-def test_a_run_that_nobody_works_on_says_so(browser: Client, project: Project) -> None:
+def test_a_run_that_nobody_works_on_says_so_at_once(browser: Client, project: Project) -> None:
     run = asked_run(project)
-    assert "No worker is running" not in text_of(browser, "run", run.number)
-    long_ago(run)
     assert "No worker is running" in text_of(browser, "run", run.number)
+    living.beat("one", timezone.now())
+    assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
-def test_a_run_that_a_worker_holds_says_nothing_of_workers(
+def test_a_run_that_somebody_is_at_says_nothing_of_workers(
     browser: Client, project: Project
 ) -> None:
     run = asked_run(project)
-    long_ago(run)
     assert leasing.attend(run.endpoint_id, "worker", timezone.now())
-    assert Dispatcher.objects.exists()
     assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
@@ -176,9 +168,24 @@ def test_a_run_that_waits_for_nothing_says_nothing_of_workers(
     browser: Client, project: Project
 ) -> None:
     run = asked_run(project)
-    long_ago(run)
     answer(run)
     assert "No worker is running" not in text_of(browser, "run", run.number)
+
+
+def test_what_is_answered_a_second_tells_when_the_rest_will_be(
+    browser: Client, project: Project
+) -> None:
+    run = asked_run(project, items=30)
+    assert watching.watch(run).pace == watching.Pace()
+    answer(run, number=20)
+    Run.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    run.refresh_from_db()
+    pace = watching.watch(run).pace
+    # 20 replies in the last 10 seconds; the 10 that are left take 5.
+    assert (pace.per_second, pace.seconds_left) == (2.0, 5.0)
+    assert "about 5.0 s left" in text_of(browser, "run", run.number)
+    Reply.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    assert watching.watch(run).pace == watching.Pace()
 
 
 def test_outcomes_come_by_fifty(browser: Client, project: Project) -> None:

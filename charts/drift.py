@@ -1,0 +1,67 @@
+"""Does an evaluator still say what it said? One mark an asking of a canary, with its interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+HEIGHT = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How many of an asking's items differ from the first: a share of 1, `n` items compared.
+
+    `low` and `high` are None where the interval is not defined.
+    """
+
+    run: str
+    asked: datetime
+    share: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
+    """A Vega-Lite specification: the share of changed outcomes over time."""
+    values = [
+        {
+            "run": one.run,
+            "asked": one.asked.isoformat(),
+            "share": one.share,
+            "low": one.low,
+            "high": one.high,
+            "n": one.n,
+        }
+        for one in askings
+    ]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("asked:T", title=None).axis(tickCount=6), tooltip=_tooltip()
+    )
+    dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
+    rules = base.transform_filter("isValid(datum.low)").mark_rule(
+        strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]
+    )
+    layers = alt.layer(rules.encode(y=_share("low"), y2="high"), dots.encode(y=_share("share")))
+    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+
+
+def _share(field: str) -> alt.Y:
+    axis = alt.Axis(format="%", tickCount=5, title="Changed")
+    return alt.Y(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("asked:T", title="Asked", format="%d %b %Y, %H:%M"),
+        alt.Tooltip("share:Q", title="Changed", format=".1%"),
+        alt.Tooltip("low:Q", title="95 % from", format=".1%"),
+        alt.Tooltip("high:Q", title="to", format=".1%"),
+        alt.Tooltip("n:Q", title="n", format=","),
+    ]

@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
 if TYPE_CHECKING:
     from annotation.models import Item, Project
@@ -124,16 +125,22 @@ class RunQuerySet(models.QuerySet["Run"]):
             self.select_related("strategy", "endpoint", "member")
             .annotate(
                 items=_items(),
-                pending=_items(outcomes__result="pending"),
-                missing=_items(outcomes__result="missing", outcomes__main=True),
+                pending=_items(result="pending"),
+                missing=_items(result="missing", main=True),
             )
             .order_by("-number")
         )
 
 
-def _items(**such: Any) -> Count:
-    """How many items of a run have such an outcome; along several axes each counts once."""
-    return Count("outcomes__item", distinct=True, filter=Q(**such))
+def _items(**such: Any) -> Coalesce:
+    """How many items of a run have such an outcome; along several axes each counts once.
+
+    A count of its own: joined to the runs, every outcome would carry the run's long columns.
+    """
+    from judging.models import Outcome
+
+    found = Outcome.objects.filter(run=OuterRef("pk"), **such).order_by().values("run")
+    return Coalesce(Subquery(found.annotate(n=Count("item", distinct=True)).values("n")), 0)
 
 
 # What a request has when nobody asks it.

@@ -116,7 +116,7 @@ def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
     try:
         blocks = reply["content"]
         text = "".join(str(block["text"]) for block in blocks if block["type"] == "text")
-        usage = reply.get("usage") or {}
+        usage = transport.usage(reply, "usage")
         return transport.answer(
             received,
             text,
@@ -134,4 +134,4 @@ def _tokens_in(usage: Mapping[str, Any]) -> int | None:
     if usage.get("input_tokens") is None:
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return sum(usage.get(name) or 0 for name in names)
+    return transport.total(usage.get(name) or 0 for name in names)

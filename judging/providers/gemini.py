@@ -98,7 +98,7 @@ def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
     if isinstance(reply, dict) and reply.get("error"):
         raise transport.error_inside(reply["error"], received, (target.key,))
     try:
-        usage = reply.get("usageMetadata") or {}
+        usage = transport.usage(reply, "usageMetadata")
         text, finish = _text_and_finish(reply)
         return transport.answer(
             received,
@@ -132,9 +132,11 @@ def _tokens_out(usage: Mapping[str, Any]) -> int | None:
     names = ("candidatesTokenCount", "thoughtsTokenCount")
     counts = [usage[name] for name in names if usage.get(name) is not None]
     if counts:
-        return sum(counts)
-    known = "promptTokenCount" in usage and "totalTokenCount" in usage
-    return max(0, usage["totalTokenCount"] - usage["promptTokenCount"]) if known else None
+        return transport.total(counts)
+    asked, both = (
+        transport.total([usage.get(f"{name}TokenCount")]) for name in ("prompt", "total")
+    )
+    return None if asked is None or both is None else max(0, both - asked)
 
 
 def _refusal(received: transport.Received, target: Target) -> EvaluatorError:

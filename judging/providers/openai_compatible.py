@@ -140,7 +140,7 @@ def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
     try:
         choice = reply["choices"][0]
         text, finish = _text_and_finish(choice)
-        usage = reply.get("usage") or {}
+        usage = transport.usage(reply, "usage")
         return transport.answer(
             received,
             text,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -202,8 +202,24 @@ def provider_words(body: bytes) -> tuple[str, str]:
     return str(words), str(exact or inner.get("code") or inner.get("type") or "")
 
 
+def usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What a reply says of its tokens; nothing if that has no shape. A reply is paid for, so an
+    odd count is no reason to ask for it again."""
+    found = reply.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def total(counts: Iterable[object]) -> int | None:
+    """The sum of counts of tokens; None if there is none, or one of them is no count."""
+    known = [_count(value) for value in counts]
+    sure = [count for count in known if count is not None]
+    return sum(sure) if sure and len(sure) == len(known) else None
+
+
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return None
+    return value
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:

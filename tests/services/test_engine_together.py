@@ -29,16 +29,20 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
     found.close()
 
 
+# With Redis every process asks for both runs, without it each run is asked for by one of them.
 @pytest.mark.databases
+@pytest.mark.redis
+@pytest.mark.parametrize("limits", ["redis", "memory"])
 def test_two_processes_with_runs_that_want_the_same_send_each_request_once(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, limits: str
 ) -> None:
     runs: list[Run] = []
     for _ in range(2):
         project = make_project()
         make_items(project, ITEMS)
         runs.append(make_run(project, make_endpoint(evaluator, model="same"), TWO_CALLS))
-    processes.bell("--workers", "2")
+    shared = {"REDIS_URL": processes.broker()} if limits == "redis" else {}
+    processes.bell("--workers", "2", **shared)
     for run in runs:
         finish(run)
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 2 * ITEMS}

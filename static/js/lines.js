@@ -2,12 +2,14 @@
 const source = () => document.getElementById("source");
 
 function goToLine(number) {
-  const lines = source().value.split("\n");
+  const text = source();
+  const lines = text.value.split("\n");
   const start = lines.slice(0, number - 1).reduce((sum, line) => sum + line.length + 1, 0);
-  source().focus();
-  source().setSelectionRange(start, start + lines[number - 1].length);
-  const height = source().scrollHeight / lines.length;
-  source().scrollTop = Math.max(0, (number - 5) * height);
+  text.focus();
+  text.setSelectionRange(start, start + lines[number - 1].length);
+  // Where long lines are wrapped, characters tell better than lines how far down one stands.
+  const share = text.wrap === "off" ? (number - 1) / lines.length : start / text.value.length;
+  text.scrollTop = share * text.scrollHeight - text.clientHeight / 4;
 }
 
 document.addEventListener("click", (event) => {

@@ -9,7 +9,7 @@ them; link-local ones and cloud metadata services never.
 
 import socket
 from collections.abc import Collection
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -39,7 +39,14 @@ _METADATA_NETWORKS = tuple(
         "fd20:ce::254/128",
     )
 )
-_NAT64 = ip_network("64:ff9b::/96")
+# IPv6 addresses that end in the IPv4 address they stand for: translated (by a prefix known to all,
+# a network's own, or none), and in the old compatible form.
+_TRANSLATED = tuple(
+    IPv6Network(network)
+    for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
+)
+# All that was ever given out to be routed. Python takes some of the rest for public as well.
+_ROUTED = IPv6Network("2000::/3")
 
 
 def check(address: str, allowed_hosts: Collection[str] = ()) -> str:
@@ -123,17 +130,21 @@ def _check_ip(ip: _IP, host: str, port: int | None, allowed_hosts: Collection[st
     inner = _embedded(ip)
     if any(inner in network for network in _METADATA_NETWORKS) or inner.is_multicast:
         raise ForbiddenAddress(f"{host} leads to {inner}, which may not be called.")
-    if not inner.is_global and not _is_listed(host, port, allowed_hosts):
+    if not _is_public(inner) and not _is_listed(host, port, allowed_hosts):
         raise ForbiddenAddress(_unlisted(host))
+
+
+def _is_public(ip: _IP) -> bool:
+    return ip.is_global and (isinstance(ip, IPv4Address) or ip in _ROUTED)
 
 
 def _embedded(ip: _IP) -> _IP:
     """The IPv4 address that an IPv6 one stands for, or the address itself."""
     if isinstance(ip, IPv4Address):
         return ip
-    if ip in _NAT64:
-        return IPv4Address(int(ip) & 0xFFFFFFFF)
-    bare = IPv6Address(int(ip))
+    bare = IPv6Address(int(ip))  # without its zone
+    if any(bare in network for network in _TRANSLATED):
+        return IPv4Address(int(bare) & 0xFFFFFFFF)
     return bare.ipv4_mapped or bare.sixtofour or bare
 
 

@@ -48,6 +48,9 @@ def test_what_is_not_a_plain_web_address_is_refused(address):
         "[fe80::1%25eth0]",
         "[::ffff:169.254.169.254]",
         "[64:ff9b::a9fe:a9fe]",
+        "[64:ff9b:1::a9fe:a9fe]",
+        "[::ffff:0:a9fe:a9fe]",
+        "[::a9fe:a9fe]",
         "[2002:a9fe:a9fe::1]",
         "[fd00:ec2::254]",
         "100.100.100.200",
@@ -63,7 +66,36 @@ def test_metadata_and_link_local_hosts_are_refused_also_when_listed(host):
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "10.0.0.8", "192.168.1.5", "0.0.0.0", "[::1]", "100.64.0.1"]
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "evaluator.local",
+        "host.docker.internal",
+        "10.0.0.8",
+        "172.16.0.1",
+        "192.168.1.5",
+        "0.0.0.0",
+        "100.64.0.1",
+        "198.18.0.1",
+        "255.255.255.255",
+        "[::]",
+        "[::1]",
+        "[::1%25lo]",
+        "[fc00::1]",
+        "[fd12:3456::1]",
+        "[fec0::1]",
+        "[2001:db8::1]",
+        "[200::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:10.0.0.1]",
+        "[::ffff:0:10.0.0.1]",
+        "[::10.0.0.1]",
+        "[64:ff9b::10.0.0.1]",
+        "[64:ff9b:1::10.0.0.1]",
+        "[2002:a00:1::1]",
+        "[2001:0:53aa:64c::1]",
+    ],
 )
 def test_hosts_that_are_not_public_may_be_called_only_when_listed(host):
     with pytest.raises(ForbiddenAddress, match="EVALUATOR_HOSTS"):
@@ -93,6 +125,12 @@ def test_a_name_that_changes_its_mind_is_refused_at_its_next_connection():
     assert resolve(resolver)[0]["host"] == "93.184.215.14"
     with pytest.raises(ForbiddenAddress):
         resolve(resolver)
+
+
+@pytest.mark.parametrize("host", ["fe80::1", "::ffff:169.254.169.254", "::1", "64:ff9b::7f00:1"])
+def test_a_name_may_not_lead_to_such_an_address_either(host):
+    with pytest.raises(ForbiddenAddress):
+        resolve(GuardedResolver([], Names([host])))
 
 
 def test_one_forbidden_address_among_several_is_enough():

@@ -88,6 +88,7 @@ def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
     """Items to work on and resolved ones by category, as the taxonomy orders them, in two queries.
 
     Categories that are no longer in the taxonomy come last, under the ability of their items.
+    None where no item has a category.
     """
     found = Resolution.objects.of_live_originals().of_tests()
     resolved = seldom.counted(project, "abilities", role, lambda: found.per_category(project))
@@ -98,6 +99,8 @@ def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
         slug = row["category"]
         count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])
         counts.setdefault(row["ability"], []).append(count)
+    if not any(row["category"] for row in rows):
+        return []
     return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]
 
 

@@ -26,6 +26,11 @@ def fits(name: str, member: Membership, item: Item) -> bool:
     return name == item.key or name == name_of(member, item)
 
 
+def spoken(name: str) -> str:
+    """How a sentence begins that speaks of the item of this name; a veil is not read out."""
+    return "The item" if name.startswith(PREFIX) else name
+
+
 def names(member: Membership, items: Iterable[Item]) -> dict[int, str]:
     """What the member's pages call the items, by their ids."""
     items = list(items)

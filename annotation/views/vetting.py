@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, begun, drafting, practising, queue, tasktypes
+from annotation import access, begun, drafting, practising, queue, tasktypes, veils
 from annotation.errors import Refused, Stale
 from annotation.forms import CorrectionForm, LabelForm, ShownForm
 from annotation.models import Label, Membership, Slot
@@ -131,7 +131,8 @@ def skip(request: HtmxRequest, member: Membership) -> HttpResponse:
         queue.skip(member, shown)
     except Refused as problem:
         return _explain(request, member, problem, form)
-    said = f"{shown.item_key} is skipped: it lies on that pile until you take it back."
+    item = veils.spoken(shown.item_key)
+    said = f"{item} is skipped: it lies on that pile until you take it back."
     return _go_on(request, member, said)
 
 
@@ -149,7 +150,7 @@ def _reopened(member: Membership, key: str, shown: Shown) -> Shown:
     except Refused as problem:
         notice = Notice("This item cannot be opened.", str(problem))
         return Shown(queue.next_offer(member), notice=notice)
-    return Shown(offer, said=f"{offer.name} is open again.", edit=shown.edit)
+    return Shown(offer, said=f"{veils.spoken(offer.name)} is open again.", edit=shown.edit)
 
 
 def _stored(made: Label, task: tasktypes.TaskType) -> str:

@@ -97,7 +97,7 @@ def test_the_name_serves_wherever_the_key_would(member: Membership) -> None:
         ("skip", "number-errors-1"),
     ]
     again = desk.post("vet-reopen", item=name)
-    assert f"{name} is open again." in again
+    assert shown(again)["item"] == name
     desk.draft(**shown(again), data={"comment": "Odd."})
     assert Draft.objects.get().item.key == "number-errors-1"
     after = desk.post("vet-label", **shown(again), error="no", comment="Odd.")
@@ -143,3 +143,12 @@ def test_the_key_is_taken_as_well(member: Membership) -> None:
     by_key = Shown(offer.key, offer.item.key, offer.revision.number)
     made = queue.label(member, by_key, Said({"error": False}))
     assert made.item == offer.item
+
+
+def test_the_veil_of_an_item_is_not_read_out(member: Membership) -> None:
+    desk = Desk(member)
+    skipped = shown(desk.get("vet"))
+    said = desk.post("vet-skip", **skipped)
+    assert "The item is skipped" in said
+    said = desk.post("vet-reopen", item=skipped["item"])
+    assert "The item is open again" in said

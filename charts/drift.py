@@ -28,7 +28,7 @@ class Asking:
 
 
 def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
-    """A Vega-Lite specification: the share of changed outcomes over time."""
+    """A Vega-Lite specification: the share of changed outcomes, asking after asking as given."""
     values = [
         {
             "run": one.run,
@@ -41,7 +41,8 @@ def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
         for one in askings
     ]
     base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("asked:T", title=None).axis(tickCount=6), tooltip=_tooltip()
+        x=alt.X("run:N", title=None, sort=None).axis(labelAngle=0, labelOverlap=True),
+        tooltip=_tooltip(),
     )
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
     rules = base.transform_filter("isValid(datum.low)").mark_rule(

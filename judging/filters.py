@@ -25,8 +25,12 @@ class RunFilter(django_filters.FilterSet):
 
     state = django_filters.ChoiceFilter(choices=Run.State.choices, empty_label="All")
     kind = django_filters.ChoiceFilter(choices=Run.Kind.choices, empty_label="All")
-    strategy = django_filters.CharFilter(field_name="strategy__slug", max_length=80)
-    endpoint = django_filters.CharFilter(field_name="endpoint__name", max_length=80)
+    strategy = django_filters.CharFilter(
+        field_name="strategy__slug", label="Strategy", max_length=80
+    )
+    endpoint = django_filters.CharFilter(
+        field_name="endpoint__name", label="Endpoint", max_length=80
+    )
     archived = django_filters.BooleanFilter(
         label="Archived ones and pilots too", method="with_archived", widget=forms.CheckboxInput
     )

@@ -88,9 +88,10 @@ def test_the_pages_of_a_run(
     ):
         page.goto(path)
         checked(page)
-    page.select_option("[name=strategy]", "pairwise")
-    page.select_option("[name=endpoint]", "baseline")
-    page.click("text=Estimate the calls")
+    page.locator("summary", has_text="Pairs").click()
+    page.locator("[name=strategy][value=pairwise]").check()
+    page.locator("[name=endpoint][value=baseline]").check()
+    page.get_by_role("button", name="Estimate").click()
     page.wait_for_selector(".notice[data-kind=error]")
     checked(page)
 

@@ -1,0 +1,184 @@
+"""A researcher's way through the browser: priced by a pilot, started, watched, made more of."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from annotation.models import Membership, Project
+from judging import asking, canaries, runs
+from judging.bell import Bell
+from judging.models import Run
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import make_member, make_project
+from tests.judging.builders_judging import (
+    answer_as,
+    make_endpoint,
+    make_items,
+    make_responses,
+    make_strategy,
+)
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
+from tests.services.scripted_judge import Judge, chance
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ITEMS = 60
+
+
+class Wavering(Judge):
+    """Says of every second response first that it is right, and then that it has an error."""
+
+    def answer(self, prompt: str) -> str:
+        wavers = chance(prompt) < 0.5
+        first = "At first the response is correct. " if wavers else ""
+        return f"{first}Therefore, the model response contains an error."
+
+
+@pytest.fixture
+def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
+    settings.EVALUATOR_HOSTS = ["127.0.0.1"]
+    with running(Script(latency=0.3, judge=Wavering())) as evaluator:
+        yield evaluator
+
+
+@pytest.fixture
+def worker() -> Iterator[Bell]:
+    """A worker that looks for due work by itself, as every one does."""
+    asking.STOP.clear()
+    bell = Bell(every=0.2)
+    bell.start()
+    yield bell
+    bell.stop()
+    asking.STOP.clear()
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("errors", task_type="error-detection")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project, role="lead")
+
+
+def choose(page: Page, group: str, strategy: str, endpoint: str) -> None:
+    page.locator("summary", has_text=group).click()
+    page.locator(f"input[name=strategy][value={strategy}]").check()
+    page.locator(f"input[name=endpoint][value={endpoint}]").check()
+
+
+def test_from_the_price_to_the_archive(
+    open_page: OpenPage,
+    project: Project,
+    member: Membership,
+    evaluator: ScriptedEvaluator,
+    worker: Bell,
+) -> None:
+    make_responses(project, ["error", "no_error"] * (ITEMS // 2))
+    make_endpoint(
+        evaluator, name="judge", price_in=Decimal("2.5"), price_out=Decimal(10), in_flight=4
+    )
+    page = open_page(member.account, "/projects/errors/runs/new/", **look(1440, "light"))
+    choose(page, "Error detection", "detect-1a", "judge")
+
+    page.get_by_role("button", name="Estimate").click()
+    row = page.get_by_role("row", name="detect-1a at judge")
+    expect(row).to_contain_text("at most about")
+    checked(page)
+    page.get_by_role("button", name="Pilot 30 calls").click()
+    expect(page.locator("#pilots")).to_contain_text("Pilot of detect-1a at judge")
+    # The page waits for the pilot by itself, and then says the price with its interval.
+    expect(page.get_by_text("with a 95 % interval")).to_be_visible(timeout=20_000)
+    expect(row).to_contain_text("30 free")
+    checked(page)
+
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("heading", name="Run 2: Error detection 1-A")).to_be_visible()
+    expect(page.locator("#progress")).to_contain_text("Answered a second")
+    state = page.locator("#progress [role=status]")
+    expect(state).to_have_text("finished", timeout=20_000)
+    expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(0)
+
+    page.get_by_role("link", name="Read again…").click()
+    page.get_by_label("Parser").select_option("strict")
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.get_by_role("region", name="Changes, counted")).to_contain_text("undetected")
+    checked(page)
+    page.get_by_role("button", name="Apply it").click()
+    expect(page.get_by_text("Run 2 is read by")).to_be_visible()
+
+    page.goto("/projects/errors/runs/new/?strategy=detect-1b&endpoint=judge")
+    page.get_by_role("button", name="Start the run").click()
+    expect(state).to_have_text("finished", timeout=20_000)
+    page.goto("/projects/errors/runs/")
+    expect(page.get_by_role("link", name="Run 1", exact=True)).to_have_count(0)
+    page.get_by_label("Choose run 2").check()
+    page.get_by_label("Choose run 3").check()
+    page.get_by_role("button", name="Derive of the chosen…").click()
+    page.get_by_label("Majority vote").check()
+    page.get_by_role("button", name="Derive the run").click()
+    expect(page.get_by_role("heading", name="Run 4: Majority vote")).to_be_visible()
+    expect(page.locator("#progress")).to_contain_text("follows from other runs")
+
+    page.get_by_role("button", name="Archive").click()
+    expect(page.get_by_text("Run 4 is archived")).to_be_visible()
+    page.goto("/projects/errors/runs/")
+    expect(page.get_by_role("link", name="Run 4", exact=True)).to_have_count(0)
+
+
+def made(project: Project, evaluator: ScriptedEvaluator) -> None:
+    """One of each that a page of runs can show: a canary asked twice, of which one item changed."""
+    make_items(project, 12)
+    endpoint = make_endpoint(
+        evaluator, name="judge", price_in=Decimal("2.5"), price_out=Decimal(10)
+    )
+    first = canaries.begin(project, strategy=make_strategy(), endpoint=endpoint, seed=1)
+    for run in (first, None):
+        asked = run or canaries.ask_again(first)
+        runs.plan(asked)
+        changed = run is None
+        answer_as(
+            asked,
+            lambda body, changed=changed: (
+                '{"score": 7}'
+                if changed and "many legs have 1 spiders" in body
+                else '{"score": 10}'
+            ),
+        )
+        runs.finish_if_done(asked)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_pages_on_which_runs_are_made(
+    open_page: OpenPage, evaluator: ScriptedEvaluator, width: int, scheme: str
+) -> None:
+    project = make_project("fbi")
+    lead = make_member(project, role="lead")
+    made(project, evaluator)
+    page = open_page(lead.account, "/projects/fbi/runs/new/", **look(width, scheme))
+    for group in ("Single answers", "With a reference"):
+        page.locator("summary", has_text=group).click()
+    page.locator("input[name=strategy][value=axis]").check()
+    page.locator("input[name=strategy][value=reference]").check()
+    page.locator("input[name=endpoint][value=judge]").check()
+    for more in ("Only some of them", "Axes, examples, parameters"):
+        page.get_by_text(more, exact=True).click()
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.get_by_text("2 runs would be started")).to_be_visible()
+    checked(page)
+    page.get_by_label("Keys of items").fill("nothing")
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("no items nothing")
+    checked(page)
+    for path in ("", "1/clone/", "derive/?run=1&run=2", "1/reparse/", "2/"):
+        page.goto(f"/projects/fbi/runs/{path}")
+        checked(page)
+    page.wait_for_selector("[data-chart=drift] svg")
+    expect(page.get_by_role("region", name="Askings of this canary")).to_contain_text("Run 2")
+    checked(page)
+    assert Run.objects.count() == 2

@@ -27,6 +27,10 @@ def _row(row: Row) -> Row | BadRow:
     call = row.values.get("custom_id")
     if not isinstance(call, str) or not call:
         return BadRow(row.file, row.line, "custom_id", "is missing. Give the batch's output file.")
+    if not {"response", "error"} & row.values.keys():
+        return BadRow(
+            row.file, row.line, "response", "is missing. Give the batch's output and error files."
+        )
     response = row.values.get("response") or {}
     if not isinstance(response, dict):
         return BadRow(row.file, row.line, "response", "is no object. Give the output file.")

@@ -45,8 +45,14 @@ def read_detections(path: Path, limits: Limits = DEFAULT_LIMITS, password: str =
 
 
 def read_batch(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """The output file of an OpenAI batch; values as `batches.rows` names them."""
-    return _vetted(lambda: _batch(path, limits))
+    """Output and error file of an OpenAI batch, one of them or a folder with such; values as
+    `batches.rows` names them."""
+    return _vetted(lambda: _each(path, lambda one: _batch(one, limits)))
+
+
+def read_replies(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """As `read_jsonl`, of one file or of a folder with such."""
+    return _vetted(lambda: _each(path, lambda one: _jsonl(one, limits)))
 
 
 READERS: dict[str, Reader] = {
@@ -56,9 +62,9 @@ READERS: dict[str, Reader] = {
     "fbi": read_fbi,
     "realmistake": read_realmistake,
 }
-# Replies that evaluators gave elsewhere; what a row holds says `judging.recording`.
+# Replies that evaluators gave elsewhere; what a row holds says `judging.transcripts`.
 REPLIES: dict[str, Reader] = {
-    "jsonl": read_jsonl,
+    "jsonl": read_replies,
     "openai-batch": read_batch,
     "realmistake": read_detections,
 }
@@ -82,6 +88,18 @@ def _vetted(rows: Callable[[], Rows]) -> Rows:
     """
     deque(rows(), maxlen=0)
     return rows()
+
+
+def _each(path: Path, read: Callable[[Path], Rows]) -> Rows:
+    """The rows of a file, or of every JSON Lines file of a folder by their names."""
+    if not path.is_dir():
+        yield from read(path)
+        return
+    found = sorted(one for one in path.iterdir() if one.suffix.lower() in {".jsonl", ".ndjson"})
+    if not found:
+        raise FormatError(f"{path}: holds no JSON Lines files (.jsonl). Check the path.")
+    for one in found:
+        yield from read(one)
 
 
 def _delimited(path: Path, limits: Limits, delimiter: str) -> Rows:

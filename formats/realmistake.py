@@ -103,7 +103,7 @@ def _item(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     metadata = dict(_metadata(values))
     key, task = metadata.pop("id"), metadata.get("task_name")
     response_model = metadata.pop("llm_response_model", None)
-    kinds = values.get("error_categories")
+    kinds = _given(values, "error_categories")
     if not isinstance(kinds, list) or not all(kind in ERROR_TYPES for kind in kinds):
         known = ", ".join(ERROR_TYPES)
         raise _FaultError("error_categories", f"is no list of {known}. Mend the row.")
@@ -154,11 +154,21 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(values: dict[str, Any], name: str, *, invalid: bool = False) -> str | None:
-    verdict = values.get(name)
-    if verdict in _VERDICTS or (invalid and verdict is None and name in values):
+    verdict = _given(values, name)
+    if verdict in _VERDICTS or (invalid and verdict is None):
         return None if verdict is None else str(verdict)
     or_null = " or null" if invalid else ""
     raise _FaultError(name, f"is {str(verdict)[:40]!r}; it must be error, no_error{or_null}.")
+
+
+def _given(values: dict[str, Any], name: str) -> Any:
+    """The two kinds of file are easily taken for each other."""
+    if name not in values:
+        raise _FaultError(
+            name,
+            "is missing. Items come in by import_items, what detectors said by import_replies.",
+        )
+    return values[name]
 
 
 def _text(text: Any) -> str:

@@ -1,72 +1,39 @@
 """Replies that were made elsewhere, into a project as recorded runs.
 
-One run for each endpoint and strategy. Nothing is asked and no prompt is known: the digest of a
-recorded request is one of the reply itself, and proves no prompt. A value that somebody else read
-in a reply is kept as a reading of the parser `stored`, beside what our own parser reads; which of
-the two decides the outcomes is the run's parser. Idempotent: the same rows again are nothing new.
+One run for each endpoint and strategy. Nothing is asked and no prompt is known. A value that
+somebody else read in a reply is kept as a reading of the parser `stored`, beside what our own
+parser reads; which of the two decides the outcomes is the run's parser. Idempotent: the same rows
+again are nothing new.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from annotation import writing
 from annotation.models import Item, Membership, Project
 from formats.rows import BadRow
-from judging import (
-    allowing,
-    drawing,
-    frames,
-    moving,
-    outcomes,
-    outputs,
-    pinning,
-    planning,
-    selecting,
-    verdicts,
-)
+from judging import allowing, drawing, filing, frames, pinning, selecting, verdicts
 from judging.drawing import Drawn
-from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run, StrategyVersion
-from judging.strategies import Strategy, digest
+from judging.filing import PROVIDER, Part, Recording
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.strategies import Strategy
 from judging.transcripts import STORED, Transcript
 from judging.verdicts import Judged, Place
-
-PROVIDER = "recorded"
-# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
-BATCH = 100
-
-
-@dataclass(frozen=True)
-class Part:
-    """The replies of one endpoint to one strategy: a run to be."""
-
-    endpoint: str
-    version: StrategyVersion
-    transcripts: Sequence[Transcript]
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A part in which every row is good: its run, not stored, and what it says of each place."""
-
-    part: Part
-    strategy: Strategy
-    run: Run
-    drawn: Drawn
-    judged: Mapping[Place, Judged]
 
 
 @dataclass
 class Report:
     """What became of an import. `runs` are new, `known` were there already; with a row in `bad`
-    nothing is stored. Of the new runs' items `differing` have verdicts that differ."""
+    nothing is stored. Of the new runs' items `differing` have verdicts that differ; in those
+    `otherwise` the verdicts decide that were not wanted, since there are no others."""
 
     runs: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)
     replies: int = 0
     items: int = 0
     differing: int = 0
+    otherwise: list[Run] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
 
 
@@ -87,10 +54,10 @@ def store(
     """
     report, prepared = Report(), []
     for part in parts:
-        choice = verdicts.chosen(part.transcripts, wanted)
-        if known := _known(project, part, choice):
+        run = _run(project, part, verdicts.chosen(part.transcripts, wanted))
+        if known := filing.known(run):
             report.known.append(known)
-        elif made := _prepare(project, part, choice, report.bad):
+        elif made := _prepare(part, run, report.bad):
             prepared.append(made)
     if report.bad:
         return report
@@ -100,9 +67,10 @@ def store(
         allowing.check_labelling(labelling, allowed=while_labelling, member=member)
         one.run.while_labelling = bool(labelling)
     for one in prepared:
-        if not dry_run:
-            _store(one, now)
-        _count(one, report)
+        if dry_run or filing.store(one, now):
+            _count(one, report, wanted)
+        else:
+            report.known += filter(None, [filing.known(one.run)])
     return report
 
 
@@ -111,34 +79,30 @@ def strategy_in(project: Project, version: StrategyVersion) -> Strategy:
     return pinning.draft(project, version, Endpoint(provider=PROVIDER)).asked()
 
 
-def _count(one: _Prepared, report: Report) -> None:
+def _count(one: Recording, report: Report, wanted: str) -> None:
     report.runs.append(one.run)
-    report.replies += sum(_is_kept(told) for told in one.part.transcripts)
+    report.replies += sum(told.is_kept for told in one.part.transcripts)
     report.items += len(one.drawn.items)
     report.differing += sum(judged.differs for judged in one.judged.values())
+    if wanted not in {"", one.run.pinned["recorded"]["verdicts"]}:
+        report.otherwise.append(one.run)
 
 
-def _known(project: Project, part: Part, choice: str) -> Run | None:
-    """The run that holds these very rows, if there is one."""
-    recorded = Run.objects.in_project(project).filter(kind=Run.Kind.RECORDED)
-    return recorded.filter(pinned__recorded__digest=_digest(part, choice)).first()
-
-
-def _prepare(project: Project, part: Part, choice: str, bad: list[BadRow]) -> _Prepared | None:
-    strategy = strategy_in(project, part.version)
+def _prepare(part: Part, run: Run, bad: list[BadRow]) -> Recording | None:
+    """The part with what it says of each place; None, and why in `bad`, where it cannot be used."""
+    strategy = strategy_in(run.project, part.version)
     judged: dict[Place, Judged] = {}
+    choice = run.pinned["recorded"]["verdicts"]
     for place, found in verdicts.judge(strategy, part.transcripts, choice).items():
         if isinstance(found, BadRow):
             bad.append(found)
         else:
             judged[place] = found
-    drawn = _drawn(project, strategy, judged)
+    drawn = _drawn(run.project, strategy, judged)
     there = {(place["key"], place["axis"]) for place in drawn.places}
-    lost = [one for place, one in judged.items() if place not in there]
-    bad += [_lost(project, one.transcripts[0]) for one in lost]
-    if lost or not judged:
-        return None
-    return _Prepared(part, strategy, _run(project, part, choice), drawn, judged)
+    lost = [one.transcripts[0] for place, one in judged.items() if place not in there]
+    bad += _lost(run.project, lost)
+    return None if lost or not judged else Recording(part, strategy, run, drawn, judged)
 
 
 def _drawn(project: Project, strategy: Strategy, judged: Mapping[Place, Judged]) -> Drawn:
@@ -152,14 +116,15 @@ def _drawn(project: Project, strategy: Strategy, judged: Mapping[Place, Judged])
     return Drawn([place for place in places if (place["key"], place["axis"]) in judged])
 
 
-def _lost(project: Project, told: Transcript) -> BadRow:
-    if not Item.objects.in_project(project).filter(key=told.item).exists():
-        return told.bad("item", f"{told.item} is no item of the project. Import the items first.")
-    return told.bad(
-        "item",
-        f"{told.item} is not resolved as the strategy needs it. Label it, or import it with"
-        " --accept.",
-    )
+def _lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
+    """Why there is no place for these replies."""
+    items = Item.objects.in_project(project).filter(key__in={told.item for told in lost})
+    there = set(items.values_list("key", flat=True))
+    for told in lost:
+        why = "is no item of the project. Import the items first."
+        if told.item in there:
+            why = "is not resolved as the strategy needs it. Label it, or import it with --accept."
+        yield told.bad("item", f"{told.item} {why}")
 
 
 def _run(project: Project, part: Part, choice: str) -> Run:
@@ -173,146 +138,8 @@ def _run(project: Project, part: Part, choice: str) -> Run:
     run.pinned["recorded"] = {
         "files": sorted({told.row.file for told in part.transcripts}),
         "verdicts": choice,
-        "digest": _digest(part, choice),
+        "digest": part.digest(choice),
     }
     if choice == STORED:
         run.parser = STORED
     return run
-
-
-def _digest(part: Part, choice: str) -> str:
-    rows = sorted(_reply_digest(part, told) for told in part.transcripts)
-    pinned = [part.endpoint, part.version.digest, choice, rows]
-    return digest({"recorded": pinned})
-
-
-def _reply_digest(part: Part, told: Transcript) -> str:
-    """What tells one recorded reply from all others: all that is known of it."""
-    spec, stored = told.spec, told.stored
-    said = [told.text, told.finish, told.model, told.tokens_in, told.tokens_out, told.cause]
-    read = [stored.value, stored.cause] if stored else []
-    call = [told.item, spec.role, spec.order, spec.axis, spec.step, told.sample]
-    return digest([part.endpoint, part.version.digest, call, said, read, list(told.decided)])
-
-
-def _is_kept(told: Transcript) -> bool:
-    """Whether there is a reply, or a failure, to keep; a value alone is in the outcome."""
-    return told.text is not None or bool(told.cause and told.stored is None)
-
-
-def _store(one: _Prepared, now: datetime) -> None:
-    """The replies batch by batch, then the run with all of its outcomes at once."""
-    with writing.transact():
-        endpoint, _ = Endpoint.objects.get_or_create(
-            name=one.part.endpoint, defaults={"provider": PROVIDER, "model": one.part.endpoint}
-        )
-    one.run.endpoint, one.run.finished_at = endpoint, now
-    kept = [told for told in one.part.transcripts if _is_kept(told)]
-    requests: dict[str, int] = {}
-    for start in range(0, len(kept), BATCH):
-        with writing.transact():
-            requests |= _store_replies(one, kept[start : start + BATCH], now)
-    with writing.transact():
-        Project.objects.select_for_update(no_key=True).only("pk").get(pk=one.run.project_id)
-        pinning.pin(one.run, one.drawn)
-        _store_outcomes(one, requests)
-        moving.record("run recorded", one.run, one.run.member, items=len(one.drawn.items))
-        unseen = Item.objects.filter(pk__in=one.drawn.items, first_reply_at=None)
-        unseen.update(first_reply_at=now)
-
-
-def _store_replies(one: _Prepared, kept: Sequence[Transcript], now: datetime) -> dict[str, int]:
-    """The requests of these replies by digest; what was not there is made."""
-    by_digest = {_request_digest(one, told): told for told in kept}
-    Request.objects.bulk_create(
-        (_request(one.run, found, told) for found, told in by_digest.items()),
-        ignore_conflicts=True,
-    )
-    rows = Request.objects.filter(digest__in=by_digest)
-    requests = dict(rows.values_list("digest", "pk"))
-    answered = {requests[key]: told for key, told in by_digest.items() if told.text is not None}
-    Reply.objects.bulk_create(
-        (_reply(pk, told, now) for pk, told in answered.items()), ignore_conflicts=True
-    )
-    replies = Reply.objects.filter(request__in=answered).values_list("request", "pk")
-    readings = [row for pk, reply in replies for row in _readings(one, answered[pk], reply)]
-    Reading.objects.bulk_create(readings, ignore_conflicts=True)
-    return requests
-
-
-def _request_digest(one: _Prepared, told: Transcript) -> str:
-    return digest({"recorded": one.run.project.slug, "reply": _reply_digest(one.part, told)})
-
-
-def _request(run: Run, digest: str, told: Transcript) -> Request:
-    failed = told.text is None
-    return Request(
-        digest=digest,
-        endpoint=run.endpoint,
-        sample=told.sample,
-        place=planning.place(run.seed, digest),
-        state=Request.State.FAILED if failed else Request.State.ANSWERED,
-        attempts=1,
-        cause=told.cause if failed else "",
-        message=told.message,
-    )
-
-
-def _reply(request: int, told: Transcript, now: datetime) -> Reply:
-    return Reply(
-        request_id=request,
-        text=told.text or "",
-        finish=told.finish[:20],
-        model=told.model,
-        tokens_in=told.tokens_in,
-        tokens_out=told.tokens_out,
-        asked_at=now,
-        seconds=0.0,
-    )
-
-
-def _readings(one: _Prepared, told: Transcript, reply: int) -> Iterable[Reading]:
-    """By our parser, and what was stored with the reply."""
-    ours = outputs.parser(one.strategy)
-    for parser, read in ((ours, verdicts.read(one.strategy, told)), (STORED, told.stored)):
-        if read:
-            yield Reading(
-                reply_id=reply,
-                parser=parser,
-                value=read.value,
-                path=read.path,
-                cause=read.cause,
-                explanation=read.explanation,
-            )
-
-
-def _store_outcomes(one: _Prepared, requests: Mapping[str, int]) -> None:
-    pending = {
-        (row.item.key, row.axis): row
-        for row in one.run.outcomes.select_related("item").only("item__key", "axis", "run")
-    }
-    calls = []
-    for place, judged in one.judged.items():
-        outcome = pending[place]
-        outcomes.apply(outcome, replace(judged.decides, values=judged.values), one.strategy)
-        calls += [
-            _call(outcome, told, requests[_request_digest(one, told)])
-            for told in judged.transcripts
-            if _is_kept(told)
-        ]
-    outcomes.write(list(pending.values()))
-    Call.objects.bulk_create(calls, batch_size=500)
-
-
-def _call(outcome: Outcome, told: Transcript, request: int) -> Call:
-    spec = told.spec
-    return Call(
-        run_id=outcome.run_id,
-        outcome=outcome,
-        role=spec.role,
-        order=spec.order,
-        step=spec.step,
-        axis=spec.axis,
-        sample=told.sample,
-        request_id=request,
-    )

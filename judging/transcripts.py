@@ -4,15 +4,15 @@ A row names the item and which call it answers, and says what came of it: a text
 read in it by somebody else, or why there is none.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from formats.rows import BadRow, Row
-from judging import frames, outputs
+from judging import frames, given, outputs
 from judging.frames import CallSpec
+from judging.given import Numbers
 from judging.outputs import Reading
 from judging.providers import openai_compatible
 from judging.providers.errors import EvaluatorError, fit_to_show
@@ -50,8 +50,9 @@ class Transcript:
     """One reply as a row tells it.
 
     `text` None means that it was not kept. `stored` is what somebody else read in it, None if the
-    row does not say. A reply that never came has a `cause` and no text. `decided` is what was made
-    of all replies about the item: (what was said of it,), or () if the row does not say.
+    row does not say; what it gives off the scale is no reading and stands in `off_scale`. A reply
+    that never came has a `cause` and no text. `decided` is what was made of all replies about the
+    item: (what was said of it,), or () if the row does not say.
     """
 
     row: Row
@@ -64,9 +65,15 @@ class Transcript:
     tokens_in: int | None = None
     tokens_out: int | None = None
     stored: Reading | None = None
+    off_scale: Numbers | None = None
     cause: str = ""
     message: str = ""
     decided: tuple[str | None, ...] = ()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a reply, or a failure, to keep; a value alone is in the outcome."""
+        return self.text is not None or bool(self.cause and self.stored is None)
 
     def bad(self, field: str, reason: str) -> BadRow:
         return BadRow(self.row.file, self.row.line, field, reason)
@@ -86,13 +93,17 @@ def check(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcri
 
 def _transcript(row: Row, strategy: Strategy) -> Transcript:
     values = row.values
+    if strategy.frame == "fold":
+        return _vote(row, strategy)
     told = Transcript(
         row=row,
         item=_item(values),
         spec=_spec(values, strategy),
         sample=_whole(values, "sample", MOST_SAMPLES),
-        decided=_decided(values, strategy),
+        decided=_decided(values, "decided") if "decided" in values else (),
     )
+    if told.decided and strategy.frame != "detection":
+        raise _FaultError("decided", "is for error detection alone. Give a value.")
     if "body" in values or "error" in values:
         return _answered(told, values)
     text, cause = values.get("text"), _cause(values)
@@ -105,8 +116,8 @@ def _transcript(row: Row, strategy: Strategy) -> Transcript:
         model=_word(values, "model"),
         tokens_in=_tokens(values, "tokens_in"),
         tokens_out=_tokens(values, "tokens_out"),
-        stored=_stored(values, strategy, cause),
         cause=cause if text is None else "",
+        **_stored(values, strategy, cause),
     )
     if told.text is None and told.stored is None and not (told.cause or told.decided):
         raise _FaultError("text", "is missing. Give a text, a value, values, or a cause.")
@@ -159,35 +170,40 @@ def _answered(told: Transcript, values: Mapping[str, Any]) -> Transcript:
     )
 
 
-def _stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> Reading | None:
+def _vote(row: Row, strategy: Strategy) -> Transcript:
+    """What votes came to, of which no reply is kept."""
+    values = row.values
+    if strategy.fold != "majority":
+        raise _FaultError(
+            "value",
+            f"cannot be recorded of {strategy.slug}. Import its members, then run it --over them.",
+        )
+    if "text" in values:
+        raise _FaultError("text", "is one reply, and a vote is over many. Leave it out.")
+    decided = _decided(values, "decided" if "decided" in values else "value")
+    return Transcript(row=row, item=_item(values), spec=CallSpec(""), sample=0, decided=decided)
+
+
+def _decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ...]:
+    decided = values.get(name, "")
+    if decided not in ("error", "no_error", None):
+        raise _FaultError(name, f"is {str(decided)[:40]!r}. Give error, no_error or null.")
+    return (decided,)
+
+
+def _stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> dict[str, Any]:
     """What somebody else read in the reply: a value, or one for each metric."""
     name = "values" if "values" in values else "value"
     if name not in values:
-        return None
+        return {}
     if values[name] is None:
-        return Reading(None, path="", cause=cause or "unparsable")
-    reading = _as_read(values[name], strategy)
-    if reading.cause == "unparsable":
-        raise _FaultError(name, f"is {str(values[name])[:60]!r}, which {strategy.slug} never says.")
-    return replace(reading, path=STORED if reading.value is not None else "", explanation="")
-
-
-def _as_read(value: Any, strategy: Strategy) -> Reading:
-    """A value, read by the rules for a reply that says nothing else."""
-    output = strategy.step(strategy.last_step).output
-    said = value if isinstance(value, dict) else {output: value}
-    plain = replace(strategy, parser="", worded=False, explanation=False)
-    spec = frames.calls(strategy, step=strategy.last_step)[0]
-    return outputs.read(plain, json.dumps(said), spec=spec)
-
-
-def _decided(values: Mapping[str, Any], strategy: Strategy) -> tuple[str | None, ...]:
-    if "decided" not in values:
-        return ()
-    decided = values["decided"]
-    if strategy.frame not in ("detection", "fold") or decided not in ("error", "no_error", None):
-        raise _FaultError("decided", f"is {str(decided)[:40]!r}; only detection can be decided.")
-    return (decided,)
+        return {"stored": Reading(None, cause=cause or "unparsable")}
+    found = given.read(values[name], strategy)
+    if found is None:
+        shown = f"is {str(values[name])[:60]!r}, which {strategy.slug} never says"
+        raise _FaultError(name, f"{shown}. Give {given.offered(strategy)}, or null.")
+    path = STORED if found.reading.value is not None else ""
+    return {"stored": replace(found.reading, path=path), "off_scale": found.off_scale}
 
 
 def _cause(values: Mapping[str, Any]) -> str:

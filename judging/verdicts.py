@@ -12,6 +12,7 @@ from formats.rows import BadRow
 from judging import decisions, frames, outputs
 from judging.decisions import Decision
 from judging.frames import CallSpec
+from judging.given import OFF_SCALE
 from judging.outputs import Reading
 from judging.strategies import Strategy
 from judging.transcripts import STORED, Transcript
@@ -46,7 +47,14 @@ class Judged:
         """What the outcome keeps: the deciding values, and what either reading said."""
         both = {STORED: self.stored, PARSED: self.parsed}
         kept = {name: said(one) for name, one in both.items() if one}
-        return self.decides.values | kept | ({DIFFERS: True} if self.differs else {})
+        flags: dict[str, Any] = {DIFFERS: True} if self.differs else {}
+        if off := [_off_scale(one) for one in self.transcripts if one.off_scale is not None]:
+            flags[OFF_SCALE] = off
+        return self.decides.values | kept | flags
+
+
+def _off_scale(one: Transcript) -> dict[str, Any]:
+    return {"role": one.spec.role, "sample": one.sample, "said": one.off_scale}
 
 
 def said(decision: Decision | None) -> Any:

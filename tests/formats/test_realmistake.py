@@ -153,3 +153,11 @@ def test_the_published_archive_wants_its_password(shared_data, password, said):
     archive = shared_data / "realmistake" / "data.zip"
     with pytest.raises(FormatError, match=said):
         list(realmistake.items(archive, LIMITS, password))
+
+
+def test_items_and_outputs_that_are_taken_for_each_other_are_told_apart(tmp_path):
+    (fault,) = realmistake.outputs(written(tmp_path, "items.jsonl", ITEM), LIMITS)
+    assert fault.field == "prediction"
+    assert "Items come in by import_items" in fault.reason
+    (fault,) = realmistake.items(written(tmp_path, "outputs.jsonl", SAID), LIMITS)
+    assert "what detectors said by import_replies" in fault.reason

@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Event, Item, Project
+from judging import filing
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
 from tests.builders import make_item, make_member, make_project, make_resolution
-from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.builders_judging import make_endpoint, make_items, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -42,10 +44,11 @@ def written(folder: Path, *rows: dict[str, Any], name: str = "replies.jsonl") ->
     return path
 
 
-def imported(path: Path, **options: Any) -> str:
+def imported(*paths: Path, **options: Any) -> str:
     said = io.StringIO()
     named = {"project": "p", "endpoint": "detector", "strategy": "detect-1a", "format": "jsonl"}
-    call_command("import_replies", str(path), **(named | options), stdout=said, stderr=said)
+    words = map(str, paths)
+    call_command("import_replies", *words, **(named | options), stdout=said, stderr=said)
     return said.getvalue()
 
 
@@ -214,12 +217,14 @@ def test_values_without_texts_make_outcomes_without_calls(tmp_path: Path) -> Non
     assert not Call.objects.exists()
 
 
-def test_the_output_of_a_batch_becomes_a_run(project: Project, tmp_path: Path) -> None:
-    def line(call: str, text: str) -> dict[str, Any]:
-        message = {"message": {"content": text}, "finish_reason": "stop"}
-        body = {"model": "m-1", "choices": [message]}
-        return {"custom_id": call, "response": {"status_code": 200, "body": body}, "error": None}
+def line(call: str, text: str) -> dict[str, Any]:
+    """One request of a batch that was answered."""
+    message = {"message": {"content": text}, "finish_reason": "stop"}
+    body = {"model": "m-1", "choices": [message]}
+    return {"custom_id": call, "response": {"status_code": 200, "body": body}, "error": None}
 
+
+def test_the_output_of_a_batch_becomes_a_run(project: Project, tmp_path: Path) -> None:
     expired = {"custom_id": "item-3", "response": None, "error": {"message": "Too late."}}
     path = written(tmp_path, line("item-1", ERROR), line("item-2|response|0|0", NO_ERROR), expired)
     imported(path, format="openai-batch")
@@ -240,3 +245,109 @@ def test_published_folders_tell_endpoint_and_strategy(project: Project, tmp_path
     found = {(run.endpoint.name, run.strategy.slug) for run in Run.objects.for_results()}
     assert found == {("a-detector-1.5", "detect-2a"), ("a__b", "majority")}
     assert Outcome.objects.get(run__strategy__slug="majority").truth == "error"
+
+
+def test_output_and_error_file_of_a_batch_are_one_run(project: Project, tmp_path: Path) -> None:
+    output = written(tmp_path, line("item-1", ERROR), line("item-2", NO_ERROR), name="out.jsonl")
+    body = {"error": {"code": "invalid_prompt", "message": "No."}}
+    refusal = {"custom_id": "item-3", "response": {"status_code": 400, "body": body}, "error": None}
+    errors = written(tmp_path, refusal, name="errors.jsonl")
+    imported(output, errors, format="openai-batch")
+    found = dict(Run.objects.get().outcomes.values_list("item__key", "cause"))
+    assert found == {"item-1": "", "item-2": "", "item-3": "rejected"}
+    assert Request.objects.get(state="failed").message == "invalid_prompt: No."
+    # The folder that holds both is the same again.
+    assert "0 runs recorded" in imported(tmp_path, format="openai-batch")
+
+
+def test_requests_of_a_batch_are_no_answers_to_it(project: Project, tmp_path: Path) -> None:
+    asked = {"custom_id": "item-1", "method": "POST", "url": "/v1/chat/completions", "body": {}}
+    said = refused(written(tmp_path, line("item-2", ERROR), asked), format="openai-batch")
+    assert "line 2, response: is missing. Give the batch's output and error files." in said
+
+
+def test_one_reply_in_two_files_is_named_with_both_places(project: Project, tmp_path: Path) -> None:
+    written(tmp_path, ROWS[0], name="a.jsonl")
+    written(tmp_path, ROWS[1], ROWS[0], name="b.jsonl")
+    assert "b.jsonl, line 2, item: item-1 has this reply already, in a.jsonl, line 1" in refused(
+        tmp_path
+    )
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "holds no JSON Lines files" in refused(empty)
+
+
+def test_a_file_that_breaks_off_leaves_nothing(project: Project, tmp_path: Path) -> None:
+    path = written(tmp_path, *ROWS)
+    path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    assert "line 4: not JSON" in refused(path)
+
+
+def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Path) -> None:
+    rows = [
+        {"item": "item-1", "value": "error"},
+        {"item": "item-2", "decided": "no_error"},
+        {"item": "item-3", "value": None},
+    ]
+    imported(written(tmp_path, *rows), strategy="majority")
+    found = Outcome.objects.order_by("item__key").values_list("result", "detail", "truth")
+    assert list(found) == [
+        ("detected", "error", "error"),
+        ("undetected", "no_error", "error"),
+        ("missing", "", "error"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "row", "said"),
+    [
+        ("majority", {"value": 3}, "value: is '3'. Give error, no_error or null."),
+        ("majority", {}, "value: is ''. Give error, no_error or null."),
+        ("majority", {"text": ERROR, "value": "error"}, "text: is one reply, and a vote is over"),
+        ("mean", {"value": 3}, "value: cannot be recorded of mean. Import its members"),
+        ("likert", {"values": {}}, "likert: metrics_from: the task type has no scales"),
+        ("detect-1a", {"value": 1}, "which detect-1a never says. Give error, no_error, or null."),
+        ("reference", {"value": "x"}, "which reference never says. Give a number from 1 to 10, or"),
+        ("pairwise", {"role": "pair", "order": 1, "value": "C"}, "Give A, B, both good, both"),
+        ("score-matrix-animals", {"values": {"x": 1}}, "Give values of m1, m2, m3, m4, m5, or"),
+        ("explanation-check", {"value": "maybe"}, "Give true, false, or null."),
+        ("reference", {"decided": "error"}, "decided: is for error detection alone"),
+    ],
+)
+def test_what_a_strategy_cannot_have_said_is_refused_with_what_it_says(
+    project: Project, tmp_path: Path, strategy: str, row: dict[str, Any], said: str
+) -> None:
+    assert said in refused(written(tmp_path, {"item": "item-1"} | row), strategy=strategy)
+
+
+def test_where_there_are_no_verdicts_of_the_wanted_kind_the_others_decide_and_it_is_said(
+    project: Project, tmp_path: Path
+) -> None:
+    texts = written(tmp_path, {"item": "item-1", "text": ERROR})
+    said = imported(texts, verdicts="stored")
+    assert "detector, detect-1a: its parsed verdicts decide, since there are no others." in said
+    assert "no others" not in imported(texts, endpoint="other", verdicts="parsed")
+
+
+def test_a_strategy_of_the_project_can_be_named(project: Project, tmp_path: Path) -> None:
+    own = make_version("detect-1a")
+    own.project = project
+    own.save()
+    imported(written(tmp_path, *ROWS), strategy=own.slug)
+    assert Run.objects.get().strategy == own
+
+
+def test_somebody_who_brought_the_same_rows_meanwhile_leaves_nothing_to_do(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, *ROWS)
+    store = filing.store
+
+    def after_another(one: filing.Recording, now: datetime) -> bool:
+        monkeypatch.setattr(filing, "store", store)
+        imported(path)
+        return store(one, now)
+
+    monkeypatch.setattr(filing, "store", after_another)
+    assert "0 runs recorded with 0 replies, 1 were there already" in imported(path)
+    assert (Run.objects.count(), Request.objects.count()) == (1, 4)

@@ -1,6 +1,7 @@
 from argparse import ArgumentParser
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from annotation.management import files
 from annotation.models import Project
 from formats.readers import REPLIES, unlocked
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
-from judging import recording, selecting, strategies, transcripts
+from judging import catalogue, recording, selecting, transcripts
 from judging.errors import Refused
+from judging.filing import Part
 from judging.models import StrategyVersion
-from judging.recording import Part, Report
+from judging.recording import Report
 from judging.transcripts import Transcript
 from judging.verdicts import CHOICES
 
@@ -24,15 +26,17 @@ REASON = "Nothing was imported; mend these rows, or take them out."
 class Command(BaseCommand):
     help = (
         "Make runs of replies that exist already, so that nothing is paid again: study 001's "
-        "published detectors (one file, the folder or its zip), an OpenAI batch's output file "
-        "(custom_id: the item's key, or KEY|ROLE|ORDER|SAMPLE), or JSON Lines with item, text "
-        "and / or value (one) or values (by metric), and role, order, axis, sample, finish, model, "
-        "tokens_in, tokens_out, cause where there is something to say. One bad row, and nothing is "
-        "imported; again is nothing new."
+        "published detectors (one file, the folder or its zip), an OpenAI batch's output and error "
+        "files (custom_id: the item's key, or KEY|ROLE|ORDER|SAMPLE), or JSON Lines with item, "
+        "text and / or value (one) or values (by metric), and role, order, axis, sample, finish, "
+        "model, tokens_in, tokens_out, cause where there is something to say. One bad row, and "
+        "nothing is imported; again is nothing new."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("path", type=Path, help="a file, or study 001's folder or zip")
+        parser.add_argument(
+            "path", type=Path, nargs="+", help="files that belong together, a folder, or a zip"
+        )
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
             "--endpoint", default="", metavar="NAME", help="who said it; made if it is not there"
@@ -58,8 +62,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = _project(options["project"])
         with files.errors(options["errors"]) as file:
-            parts, bad = _parts(project, _rows(options), options)
             try:
+                parts, bad = _parts(project, _rows(options), options)
                 report = recording.store(
                     project,
                     parts,
@@ -90,7 +94,8 @@ def _project(slug: str) -> Project:
 def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
     try:
         reader = unlocked(REPLIES[options["format"]], options["password"])
-        return reader(options["path"], DEFAULT_LIMITS)
+        # Each is looked through before the first row is used.
+        return chain.from_iterable([reader(path, DEFAULT_LIMITS) for path in options["path"]])
     except FormatError as error:
         raise files.refusal(str(error)) from error
 
@@ -105,10 +110,10 @@ def _parts(
         if isinstance(row, BadRow):
             bad.append(row)
         else:
-            found[_endpoint(row, options), _slug(row, options)].append(row)
+            found[_endpoint(row, options), _slug(project, row, options)].append(row)
     parts = []
     for (endpoint, slug), told in sorted(found.items()):
-        version = _version(slug)
+        version = _version(project, slug, options)
         checked = list(transcripts.check(told, recording.strategy_in(project, version)))
         bad += [one for one in checked if isinstance(one, BadRow)]
         if good := [one for one in checked if isinstance(one, Transcript)]:
@@ -123,23 +128,28 @@ def _endpoint(row: Row, options: dict[str, Any]) -> str:
     return name
 
 
-def _slug(row: Row, options: dict[str, Any]) -> str:
-    prompt = row.values.get("prompt")
-    slug = options["strategy"] or transcripts.STRATEGIES.get(str(prompt), "")
+def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
+    slug = options["strategy"] or transcripts.STRATEGIES.get(str(row.values.get("prompt")), "")
     if not slug:
         raise files.refusal(
             f"{row.file} does not tell how it was asked. Add --strategy SLUG, one of "
-            f"{', '.join(strategies.load_all())}."
+            f"{_known(project)}."
         )
     return str(slug)
 
 
-def _version(slug: str) -> StrategyVersion:
-    try:
+def _version(project: Project, slug: str, options: dict[str, Any]) -> StrategyVersion:
+    """The strategy that was named; what folders tell is one that is shipped."""
+    if not options["strategy"]:
         return selecting.strategy_version(slug)
-    except KeyError as error:
-        known = ", ".join(strategies.load_all())
-        raise files.refusal(f"There is no strategy {slug!r}; known are {known}.") from error
+    version = catalogue.find(project, slug)
+    if version is None:
+        raise files.refusal(f"There is no strategy {slug!r}; known are {_known(project)}.")
+    return catalogue.stored(version)
+
+
+def _known(project: Project) -> str:
+    return ", ".join(one.strategy.slug for one in catalogue.every(project))
 
 
 def _summary(report: Report, slug: str, dry_run: bool) -> Iterator[str]:
@@ -148,6 +158,11 @@ def _summary(report: Report, slug: str, dry_run: bool) -> Iterator[str]:
         f"{slug}: {len(report.runs):,} runs {verb} with {report.replies:,} replies, "
         f"{len(report.known):,} were there already."
     )
+    for run in report.otherwise:
+        yield (
+            f"{run.endpoint.name}, {run.strategy.slug}: its "
+            f"{run.pinned['recorded']['verdicts']} verdicts decide, since there are no others."
+        )
     if report.differing:
         yield (
             f"In {report.differing:,} items the stored verdict differs from what our parser reads; "

@@ -14,7 +14,14 @@ from annotation.models import Event, Project
 from judging import asking
 from judging.models import Run
 from tests.builders import make_project
-from tests.judging.builders_judging import make_endpoint, make_items, make_judged, make_run, work
+from tests.judging.builders_judging import (
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+    make_version,
+    work,
+)
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 pytestmark = pytest.mark.django_db
@@ -201,6 +208,14 @@ def test_votes_are_counted_over_runs_that_there_are(project: Project) -> None:
     assert "p has no run 8, 9." in refused("run_strategy", *words, "--over", "1", "8", "9")
     said = refused("run_strategy", *words, "--over", "1", "2", "--cap", "3", "--endpoint", "x")
     assert "majority asks nobody. Leave --endpoint, --cap out" in said
+
+
+def test_a_strategy_of_the_project_can_be_run(project: Project) -> None:
+    own = make_version("rouge-l")
+    own.project = project
+    own.save()
+    say("run_strategy", "--project", "p", "--strategy", own.slug, "--endpoint", "baseline")
+    assert Run.objects.get().strategy == own
 
 
 def test_who_is_asked_must_be_said_and_explanations_are_those_of_one_run(project: Project) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging import asking, deriving, runs, selecting, strategies, tasks, watching
-from judging.models import Endpoint, Run
+from judging import asking, catalogue, deriving, runs, selecting, tasks, watching
+from judging.models import Endpoint, Run, StrategyVersion
 
 LOOK_EVERY = 0.2
 
@@ -61,7 +61,8 @@ class Command(BaseCommand):
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
         project = _project(options["project"])
-        strategy, over = _strategy(options["strategy"]), _runs(project, options["over"] or [])
+        strategy = _strategy(project, options["strategy"])
+        over = _runs(project, options["over"] or [])
         try:
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
@@ -137,11 +138,12 @@ def _check_fold(options: dict[str, Any]) -> None:
         )
 
 
-def _strategy(slug: str) -> Any:
-    if slug not in strategies.load_all():
-        known = ", ".join(strategies.load_all())
+def _strategy(project: Project, slug: str) -> StrategyVersion:
+    found = catalogue.find(project, slug)
+    if found is None:
+        known = ", ".join(one.strategy.slug for one in catalogue.every(project))
         raise CommandError(f"There is no strategy {slug!r}. Known are {known}.", returncode=2)
-    return selecting.strategy_version(slug)
+    return catalogue.stored(found)
 
 
 def _endpoint(name: str | None) -> Endpoint:

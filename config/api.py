@@ -13,4 +13,5 @@ urlpatterns = [
     path("", include("annotation.api.practice")),
     path("", include("judging.api")),
     path("", include("judging.api_endpoints")),
+    path("", include("judging.api_strategies")),
 ]

@@ -19,6 +19,7 @@ LONGEST_SLUG = 80
 LONGEST_NOTE = 2_000
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_UNKNOWN = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
 # Their entries are counted in the keys of errors: steps.0.prompt.
 _LISTS = ("axes", "metrics", "steps", "verdicts")
 
@@ -56,8 +57,7 @@ def read(source: str, slug: str) -> Draft:
     except tomllib.TOMLDecodeError as error:
         problem = tomltext.unreadable(error, source)
     except StrategyError as error:
-        line = tomltext.line_of(source, _place(error.key))
-        problem = Problem(line, f"{error.key}: {error.remedy}.")
+        problem = Problem(_line(source, error), f"{error.key}: {error.remedy}.")
     except RecursionError:
         problem = Problem(None, "Brackets are nested too deep to be read. Nest them less.")
     except (OverflowError, ValueError):
@@ -146,6 +146,16 @@ def _texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
 
 def _words(place: Place) -> str:
     return ".".join(str(part) for part in place)
+
+
+def _line(source: str, error: StrategyError) -> int | None:
+    """Where an error stands; a placeholder that is unknown stands in a line of the prompt."""
+    line = tomltext.line_of(source, _place(error.key))
+    unknown = _UNKNOWN.match(error.remedy)
+    if line is None or unknown is None:
+        return line
+    behind = source.split("\n")[line - 1 :]
+    return next((at for at, text in enumerate(behind, start=line) if unknown[1] in text), line)
 
 
 def _place(key: str) -> Place:

@@ -108,7 +108,8 @@ def read(
     strategy = _draft(project, version, None).asked()
     if strategy.metric or not frames.all_calls(strategy):
         raise Refused("This strategy asks nobody, so there is no reply to read.")
-    return outputs.read(strategy, text, finish, spec=described.named(strategy, call))
+    spec = described.named(strategy, call) if call else None
+    return outputs.read(strategy, text, finish, spec=spec)
 
 
 def item_of(project: Project, key: str, version: StrategyVersion | None) -> Item | None:

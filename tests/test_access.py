@@ -143,6 +143,14 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/runs/<int:number>/cancel/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/retry/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/runs/<int:number>/outcomes/": {"GET": "results"},
+    "api/v1/projects/<slug:slug>/strategies/": {"GET": "results", "POST": "run"},
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/": {"GET": "results"},
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/versions/": {
+        "GET": "results",
+        "POST": "run",
+    },
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/preview/": {"POST": "run"},
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/parse/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/results/<slug:table>/": {"GET": "results"},
 }
 OF_DJANGO = ("admin/", "accounts/")

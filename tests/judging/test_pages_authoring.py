@@ -120,7 +120,7 @@ def test_a_broken_text_is_kept_with_all_else_and_its_line_is_named(
     answer = browser.post(address("edit"), sent)
     assert answer.status_code == 422
     shown = words(answer)
-    line = text.split("\n").index('prompt = """') + 1
+    line = text.split("\n").index("{{respnse}}") + 1
     assert f'data-line="{line}">Line {line}</a>: prompt: unknown placeholder' in shown
     assert "use {{question}}, {{response}}" in shown
     assert answer.context["draft"].source == text

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from judging import frames, living, steering
 from judging.models import Outcome, Reading, Reply, Request, Run
-from judging.querysets import RequestQuerySet
 
 MOST_WORDS = 10
 # What is answered a second is counted over so many seconds.
@@ -111,7 +110,7 @@ def _pace(run: Run, done: Progress, now: datetime) -> Pace:
     since = now - timedelta(seconds=WINDOW)
     # Only the newest rows, so that a poll costs the same after a million replies.
     recent = Reply.objects.filter(pk__gt=last - LOOKED, created_at__gt=since)
-    answered = recent.filter(request__in=Request.objects.wanted_by(run)).count()
+    answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
     if not answered:
         return Pace()
     running = (now - run.created_at).total_seconds()
@@ -132,7 +131,7 @@ def progress(run: Run) -> Progress:
         answered=counts.get("answered", 0),
         failed=counts.get("failed", 0),
         waiting=counts.get("waiting", 0) + counts.get("leased", 0),
-        failures=_failures(run, wanted),
+        failures=_failures(run),
         items=items["all"],
         settled=items["all"] - items["pending"],
         to_come=_to_come(run) if items["pending"] else 0,
@@ -150,10 +149,14 @@ def _to_come(run: Run) -> int:
     return max(0, pending.count() * run.samples * a_sample - made)
 
 
-def _failures(run: Run, wanted: RequestQuerySet) -> dict[str, int]:
+def _failures(run: Run) -> dict[str, int]:
     """Requests that failed, or whose reply says nothing, by cause."""
-    replies = Reading.objects.filter(reply__request__in=wanted, parser=run.parser)
-    useless = [wanted.filter(state="failed"), replies.exclude(cause="")]
+    # Both begin with the few that are useless, of which there is an index, and not with the run's.
+    readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
+    useless = [
+        Request.objects.wanted_by(run).filter(state="failed"),
+        readings.filter(Exists(run.calls.filter(request=OuterRef("reply__request")))),
+    ]
     counts: Counter[str] = Counter()
     for found in useless:
         for row in found.values("cause").annotate(n=Count("pk")).order_by():

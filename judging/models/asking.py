@@ -62,6 +62,13 @@ class Request(models.Model):
             models.Index(
                 fields=["leased_until"], condition=Q(state="leased"), name="request_leased"
             ),
+            # Few, and looked for each time that somebody looks at a run.
+            models.Index(fields=["endpoint"], condition=Q(state="failed"), name="request_failed"),
+            models.Index(
+                fields=["endpoint"],
+                condition=Q(state="waiting") & ~Q(message=""),
+                name="request_tried",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -112,6 +119,7 @@ class Reading(models.Model):
                 name="reading_value_or_cause",
             ),
         ]
+        indexes = [models.Index(fields=["parser"], condition=~Q(cause=""), name="reading_useless")]
 
     def __str__(self) -> str:
         return self.cause or str(self.value)

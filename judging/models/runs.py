@@ -142,7 +142,10 @@ class Outcome(models.Model):
         indexes = [
             models.Index(
                 fields=["run", "ability", "category", "result", "cluster"], name="outcome_table"
-            )
+            ),
+            models.Index(
+                fields=["run", "cause"], condition=Q(result="missing"), name="outcome_missing"
+            ),
         ]
 
     def __str__(self) -> str:

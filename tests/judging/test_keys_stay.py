@@ -2,15 +2,21 @@
 
 import io
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 
+from formats.writers import WRITERS
+from judging import tables
 from judging.models import Endpoint, Run
+from judging.providers import addresses
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import make_endpoint, make_items, make_run, work
+from tests.judging.providers.conftest import Names
+from tests.judging.test_every_provider import WAYS
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,12 +31,37 @@ def said_by(*command: str) -> str:
     return out.getvalue()
 
 
+def every_figure(project: str) -> str:
+    """All tables of `results`; some have nothing to say of such a run, and say so."""
+    said = []
+    for table in tables.RESULTS:
+        try:
+            said.append(said_by("results", table, "--project", project))
+        except CommandError as error:
+            said.append(str(error))
+    return "".join(said)
+
+
+def every_export(project: str, folder: Path) -> str:
+    """All exports in every format, as bytes read as text."""
+    for table in tables.EXPORTS:
+        for form in WRITERS:
+            place = {"output": folder / f"{table}.{form}", "format": form}
+            call_command("export", table, project=project, stderr=io.StringIO(), **place)
+    return b"".join(path.read_bytes() for path in folder.iterdir()).decode("utf-8", "replace")
+
+
 def everything_shown(people: Cast, endpoint: Endpoint, run: Run) -> str:
     client = Client()
     client.force_login(people.admin)
     base = f"/projects/{people.project.slug}/"
     pages = ["/endpoints/", f"/endpoints/{endpoint.name}/", f"/endpoints/{endpoint.name}/edit/"]
-    pages += [f"{base}runs/", f"{base}runs/{run.number}/", f"{base}results/"]
+    pages += [f"{base}runs/", f"{base}runs/{run.number}/", f"{base}results/", f"{base}runs/new/"]
+    pages += [
+        f"{base}strategies/",
+        f"{base}strategies/{run.strategy.slug}/",
+        f"{base}items/item-1/",
+    ]
     pages += [f"{base}runs/{run.number}/items/item-1/", f"{base}results/undetected.csv"]
     pages += ["/api/v1/endpoints/", f"/api/v1/projects/{people.project.slug}/runs/{run.number}/"]
     answers = [client.get(page) for page in pages]
@@ -44,31 +75,51 @@ def _content(answer: Any) -> str:
     return b"".join(parts).decode()
 
 
-@pytest.mark.parametrize("provider", ["openai_compatible", "anthropic", "gemini"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("fault", ["", "unauthorised"])
 def test_a_key_is_nowhere_but_in_the_environment(
     evaluator: ScriptedEvaluator,
     monkeypatch: Any,
     caplog: Any,
-    provider: str,
+    tmp_path: Path,
+    way: str,
     fault: str,
 ) -> None:
     # The evaluator repeats the key: in its refusals, or else in every answer.
     monkeypatch.setenv("OUR_API_KEY", KEY)
     monkeypatch.setattr(type(evaluator.script.judge), "answer", lambda self, prompt: f"Key {KEY}")
-    evaluator.script = Script(faults={fault: ""} if fault else {})
+    evaluator.script = Script(faults={fault: ""} if fault else {}, headers={"X-Key": KEY})
     caplog.set_level(logging.DEBUG)
     people = cast()
     make_items(people.project, 2)
-    address = evaluator.gemini_address if provider == "gemini" else evaluator.address
-    endpoint = make_endpoint(address, provider=provider, key_variable="OUR_API_KEY")
+    address = evaluator.gemini_address if way == "gemini" else evaluator.address
+    endpoint = make_endpoint(address, key_variable="OUR_API_KEY", **WAYS[way])
     run = work(make_run(people.project, endpoint))
     found = {
         "database": said_by("dumpdata"),
-        "figures": said_by("results", "undetected", "--project", people.project.slug),
+        "figures": every_figure(people.project.slug),
+        "exports": every_export(people.project.slug, tmp_path),
         "pages": everything_shown(people, endpoint, run),
         "log": caplog.text,
     }
     assert evaluator.log
-    assert [place for place, text in found.items() if KEY in text] == []
+    assert [place for place, text in found.items() if KEY in text or KEY[8:] in text] == []
     assert "[key]" in found["pages"]
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1", "::ffff:127.0.0.1", "169.254.169.254"])
+def test_a_name_that_leads_inside_when_it_is_called_gets_no_key(
+    evaluator: ScriptedEvaluator, monkeypatch: Any, settings: Any, place: str
+) -> None:
+    # It was public when it was entered, and names may change their minds.
+    settings.EVALUATOR_HOSTS = []
+    monkeypatch.setenv("OUR_API_KEY", KEY)
+    monkeypatch.setattr(addresses, "DefaultResolver", lambda: Names(*[[place]] * 100))
+    address = addresses.check(evaluator.address.replace("127.0.0.1", "api.example.com"))
+    people = cast()
+    make_items(people.project, 2)
+    endpoint = make_endpoint(address, key_variable="OUR_API_KEY")
+    run = work(make_run(people.project, endpoint))
+    assert (run.state, evaluator.log) == (Run.State.PAUSED, [])
+    assert "api.example.com" in run.reason
+    assert "EVALUATOR_HOSTS" in run.reason or "may not be called" in run.reason

@@ -52,7 +52,8 @@ def publish(
     *,
     now: datetime | None = None,
 ) -> GuidelinesVersion:
-    """The next version, announced to all who label; what stands already stays the version it is.
+    """The next version, announced to all who label but its author; what stands already stays the
+    version it is.
 
     Variants without a text are left out. Raises `Refused` for guidelines that say nothing.
     """
@@ -78,6 +79,8 @@ def publish(
             created_at=now or timezone.now(),
         )
         _record(version, author)
+        if author:
+            acknowledge(author, version.number)
     return version
 
 

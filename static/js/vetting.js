@@ -43,7 +43,7 @@ function goOn() {
 const ACTIONS = {
   c: () => ready.isOut() || panel().querySelector("#comment")?.focus(),
   d: () => reading.toggle(panel()),
-  e: () => ready.isOut() || editor.open(panel()),
+  e: () => ready.isOut() || editor.open(panel()) || tell("There is nothing to correct here."),
   f: () => pressKey("f"),
   g: () => beside.toggle("guidelines") || tell("This project has no guidelines yet."),
   b: () => beside.toggle("siblings") || tell("Siblings are not shown here."),

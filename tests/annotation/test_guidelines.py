@@ -84,6 +84,7 @@ def test_a_new_version_is_announced_to_those_who_label_until_they_have_seen_it(
     publish(lead, "Read.")
     assert guidelines.unseen(annotator)
     assert guidelines.unseen(reader) is None
+    assert guidelines.unseen(lead) is None  # who wrote it has read it
     guidelines.acknowledge(annotator, 1)
     assert guidelines.unseen(annotator) is None
     publish(lead, "Read twice.")
@@ -93,10 +94,11 @@ def test_a_new_version_is_announced_to_those_who_label_until_they_have_seen_it(
 def test_seen_never_turns_back_nor_runs_ahead(lead: Membership) -> None:
     publish(lead, "Read.")
     publish(lead, "Read twice.")
+    reader = make_member(lead.project)
     for number, seen in [(7, 0), (2, 2), (1, 2)]:
-        guidelines.acknowledge(lead, number)
-        lead.refresh_from_db()
-        assert lead.guidelines_seen == seen
+        guidelines.acknowledge(reader, number)
+        reader.refresh_from_db()
+        assert reader.guidelines_seen == seen
 
 
 def test_a_label_names_the_version_it_was_made_under(lead: Membership) -> None:

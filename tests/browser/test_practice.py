@@ -46,6 +46,10 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page.wait_for_selector('#panel[data-phase="practice"][data-ready]')
+    expect(page.locator(".vet-item")).to_contain_text("practice")
+    page.keyboard.press("e")  # a correction would be refused once it is written
+    expect(page.locator("#announcer")).to_have_text("There is nothing to correct here.")
     answer(page, "1")
     expect(page.locator(".vet-lesson")).to_contain_text("Right")
     expect(page.locator(".vet-lesson")).to_contain_text("It is valid.")

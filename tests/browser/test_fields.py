@@ -215,7 +215,7 @@ def test_a_lead_sees_what_a_change_of_the_task_does(
     open_page: OpenPage, width: int, scheme: str
 ) -> None:
     # So much of the first text that the preview scrolls.
-    member = at_work("rating", texts={"prompt": "Say more, and at length. " * 50})
+    member = at_work("rating", texts={"prompt": "Say more.\n" * 40})
     member.role = "lead"
     member.save()
     path = reverse("task", args=[member.project.slug])

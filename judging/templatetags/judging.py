@@ -72,8 +72,8 @@ def pretty(value: Any) -> str:
 
 @register.filter
 def can_start(strategy: Strategy) -> bool:
-    """Whether a run can be started with it, and not only from other runs."""
-    return strategy.frame not in {"explanation", "fold"}
+    """Whether a run can be started with it; votes and panels are derived from runs."""
+    return strategy.frame != "fold"
 
 
 @register.filter

@@ -18,6 +18,7 @@ from annotation.views.painting import HtmxRequest
 from judging import authoring, catalogue, described, errors, offering, outputs, previewing
 from judging.authoring import LONGEST_NOTE, Draft
 from judging.models import StrategyVersion
+from judging.placeholders import SHOWN
 from judging.views.desk import CopyForm, Desk, desk
 from judging.views.strategies import found
 
@@ -176,6 +177,7 @@ def _frame(member: Membership, newest: StrategyVersion, wish: Desk, draft: Draft
         "draft": draft,
         "endpoints": offering.endpoints(),
         "finishes": described.FINISHES,
+        "placeholders": sorted({name for one in SHOWN.values() for name in one.needed}),
         "keys": previewing.keys_like(member.project, ""),
     }
 

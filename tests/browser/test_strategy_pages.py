@@ -56,6 +56,7 @@ def test_a_strategy_is_copied_broken_mended_tried_and_stored(
     page.get_by_role("button", name="Copy it").click()
     preview = page.get_by_role("region", name="Preview")
     expect(preview).to_contain_text("How many legs have 1 spiders?")
+    page.get_by_text("What can be written").click()
     checked(page)
 
     change(page, "{{response}}", "{{respnse}}")

@@ -1,9 +1,12 @@
 """A project's own strategies: copied, read from text, stored version by version."""
 
+import threading
 import tomllib
+from collections import Counter
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +102,29 @@ def test_the_second_of_two_who_save_is_told(member: Membership) -> None:
     with pytest.raises(Stale, match="ours v2 was saved since you began"):
         saved(member, first.source + "# two\n")
     assert saved(member, first.source + "# two\n", shown=2).number == 3
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_save_at_once_one_is_first_and_the_others_are_told(member: Membership) -> None:
+    first = copied(member)
+    together, came_of_it = threading.Barrier(5), Counter[str]()
+
+    def save(number: int) -> None:
+        together.wait()
+        try:
+            came_of_it[str(saved(member, first.source + f"# {number}\n"))] += 1
+        except Stale:
+            came_of_it["told"] += 1
+        connection.close()
+
+    threads = [threading.Thread(target=save, args=[number]) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert came_of_it == {"ours v2": 1, "told": 4}
+    assert StrategyVersion.objects.own(member.project).count() == 2
 
 
 def test_what_is_shipped_is_not_saved_over(member: Membership) -> None:

@@ -1,128 +1,302 @@
-"""How close a worker comes to what an evaluator of known latency allows, replies on record.
+"""How close a worker comes to what an evaluator of known latency allows, all on record in the end.
 
-    python benchmarks/asking.py [--calls 2000] [--in-flight 64] [--latency 0.2]
+    python -m benchmarks.asking [--large | --pace] [--databases sqlite postgresql]
+        [--calls 10000] [--in-flight 64 256] [--times 3] [--latency 0.2]
 
-Runs on a database of its own beside the one in DATABASE_URL (default: SQLite) and asks the
-scripted evaluator, which is a process of its own. Prints one line of JSON for the engine and one
-for a bare loop with the same client and no database: calls a second and their share of the
-ceiling (in flight / latency), both between the first and the last fifth of the calls, seconds in
-all, and milliseconds of this process's CPU a call.
+On SQLite one process serves pages and asks, as `manage.py serve` does; on PostgreSQL (looked for
+at TEST_POSTGRES_URL) gunicorn serves and a worker of a Redis asks, both as docker-compose.yml
+starts them. The evaluator is a process on the same machine. A rate is that of all calls from the
+first request to the last reply as the evaluator saw them, and its share that of the ceiling,
+calls in flight by latency. Beside it stands a bare loop with the same client, which keeps nothing.
+Meanwhile the run's progress, the list of runs and the project's page are asked for in turn, ten
+pages a second.
+
+`--large` asks 2,000 and then 100,000 calls and compares the memory. `--pace` has two workers share
+a limit of calls a minute. Ends with 1 if a call was made twice or one is not on record; a limit
+that is missed is only said.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import django
 
 ROOT = Path(__file__).resolve().parents[1]
 if not __package__:
     sys.path.insert(0, str(ROOT))
 
-from benchmarks.scripted import SERVER, call_all  # noqa: E402  (needs the path above)
+from benchmarks.engine.evaluator import Evaluator, evaluator, steady  # noqa: E402
+from benchmarks.workbench import scratch  # noqa: E402
 
 Figures = dict[str, Any]
 
-# The share of the calls at the beginning and at the end that is not looked at.
-RAMP = 0.2
-
-
-@contextmanager
-def evaluator(latency: float, log: Path) -> Iterator[str]:
-    """The address of a scripted evaluator that logs each request to a file."""
-    command = [sys.executable, str(SERVER), "--latency", str(latency), "--log", str(log)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield json.loads(server.stdout.readline())["address"]
-        server.terminate()
-
-
-@contextmanager
-def database() -> Iterator[None]:
-    """Django on an empty database that is dropped in the end."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    os.environ.setdefault("EVALUATOR_HOSTS", "127.0.0.1")
-    django.setup()
-    from django.db import connection
-
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
-        yield
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
-
-
-def measured(
-    prepare: Callable[[str], Callable[[], object]], options: argparse.Namespace
-) -> Figures:
-    """The figures of some work that makes all the calls; preparing it is not counted."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "requests.jsonl"
-        with evaluator(options.latency, log) as address:
-            work = prepare(address)
-            clock, cpu = time.perf_counter(), time.process_time()
-            work()
-            clock, cpu = time.perf_counter() - clock, time.process_time() - cpu
-        received = sorted(json.loads(line)["received"] for line in log.read_text().splitlines())
-    assert len(received) == options.calls, f"{len(received)} calls were made"
-    ramp = int(RAMP * len(received))
-    steady = received[ramp:-ramp]
-    rate = (len(steady) - 1) / (steady[-1] - steady[0])
-    return {
-        "calls_per_second": round(rate, 1),
-        "share_of_ceiling": round(rate * options.latency / options.in_flight, 3),
-        "seconds": round(clock, 2),
-        "cpu_ms_per_call": round(cpu / options.calls * 1000, 3),
-    }
-
-
-def engine(address: str, options: argparse.Namespace) -> Callable[[], object]:
-    """A planned run of one call an item, to be worked on as a worker does."""
-    from judging import asking, runs
-    from tests.builders import make_project
-    from tests.judging.builders_judging import make_endpoint, make_items, make_run
-
-    project = make_project()
-    make_items(project, options.calls)
-    endpoint = make_endpoint(address, in_flight=options.in_flight)
-    run = make_run(project, endpoint)
-    runs.plan(run)
-
-    def work() -> None:
-        while not runs.finish_if_done(run):
-            asking.work(endpoint.pk)
-
-    return work
-
-
-def bare(address: str, options: argparse.Namespace) -> Callable[[], object]:
-    """The same number of calls with the same client, whose replies are dropped."""
-    return lambda: asyncio.run(call_all(address, options.calls, options.in_flight))
+SHARES = {64: 0.95, 256: 0.9}
+PAGE_P95 = 50.0
+SMALL, LARGE = 2_000, 100_000
+# Memory may grow by so much from a small run to a large one.
+FLAT = 1.1
+PER_MINUTE, PACE_WITHIN, PACE_SECONDS = 600, 0.03, 60.0
 
 
 def main() -> None:
-    """Measure both once and print the figures."""
+    """Measure on each database in a process of its own, and print what came of it."""
+    options = _options()
+    if options.one:
+        with tempfile.TemporaryDirectory(prefix="blindspot-bench-") as folder:
+            _measure(options, Path(folder))
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    lacking = scratch.lacking_postgresql() if "postgresql" in options.databases else ""
+    if lacking:
+        print(lacking)
+    wrong = False
+    for kind in options.databases:
+        if not (lacking and kind == "postgresql"):
+            figures = [each for each in _in_process(kind) if _print(each)]
+            wrong |= any(each.get("wrong") for each in figures)
+            print(_summary(kind, figures, options))
+    raise SystemExit(1 if wrong else 0)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--calls", type=int, default=2000)
-    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--databases", nargs="+", choices=scratch.KINDS, default=[*scratch.KINDS])
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--in-flight", type=int, nargs="+", default=[64, 256])
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--latency", type=float, default=0.2)
-    options = parser.parse_args()
-    with database():
-        for prepare in (engine, bare):
-            figures = measured(lambda address, made=prepare: made(address, options), options)
-            print(json.dumps({"what": prepare.__name__, **figures}))
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--large", action="store_true")
+    only.add_argument("--pace", action="store_true")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _in_process(kind: str) -> Iterator[Figures]:
+    """The figures that a process prints, one JSON object a line; Django knows one database."""
+    given = sys.argv[1:]
+    if "--databases" in given:
+        at = given.index("--databases")
+        given = given[:at] + [w for w in given[at + 1 :] if w not in scratch.KINDS]
+    command = [sys.executable, "-m", "benchmarks.asking", "--one", *given, "--databases", kind]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield from map(json.loads, process.stdout)
+        finally:
+            process.terminate()
+    if process.returncode:
+        raise SystemExit(process.returncode)
+
+
+# ------------------------------------------------------------------------------------- measuring
+
+
+def _measure(options: argparse.Namespace, folder: Path) -> None:
+    """Everything on one database; prints JSON a line."""
+    kind = options.databases[0]
+    os.environ["EVALUATOR_HOSTS"] = "127.0.0.1"
+    with ExitStack() as stack:
+        if kind == "postgresql":
+            stack.enter_context(scratch.redis())
+        stack.enter_context(scratch.database(kind, with_redis=True))
+        if options.pace:
+            figures = _paced(options, folder)
+            print(json.dumps(figures), flush=True)
+            return
+        for figures in _asked(kind, options, folder):
+            print(json.dumps(figures), flush=True)
+
+
+def _asked(kind: str, options: argparse.Namespace, folder: Path) -> Iterator[Figures]:
+    from benchmarks.engine import asked
+    from benchmarks.workbench import serving
+
+    sizes = [SMALL, LARGE] if options.large else [options.calls] * options.times
+    project = asked.project(max(sizes))
+    cookie = _cookie(asked.researcher(project))
+    with ExitStack() as stack:
+        server = stack.enter_context(serving.server(kind))
+        workers = [server]
+        if kind == "postgresql":
+            workers.append(stack.enter_context(serving.worker()))
+        for in_flight in options.in_flight[-1:] if options.large else options.in_flight:
+            for number, calls in enumerate(sizes):
+                with evaluator(folder, options.latency) as other:
+                    yield _run(
+                        project, workers, other, cookie, calls, in_flight, number, options
+                    ) | {"what": kind}
+                    if not options.large:
+                        yield _bare(other, calls, in_flight, number, options)
+
+
+def _run(
+    project: Any,
+    workers: list[Any],
+    other: Evaluator,
+    cookie: str,
+    calls: int,
+    in_flight: int,
+    number: int,
+    options: argparse.Namespace,
+) -> Figures:
+    """One run from its first request to its last outcome."""
+    from benchmarks.engine import asked, watching
+    from benchmarks.workbench import pressing, serving
+
+    def cpu() -> float:
+        return sum(worker.cpu() for worker in workers) + serving.backends_cpu()
+
+    model = f"run-{in_flight}-{number}-{calls}"
+    begun, before = time.monotonic(), cpu()
+    run = asked.start(project, other.address, model, in_flight=in_flight, limit=calls)
+    # What the run's page asks for by itself, and what others look at.
+    home = f"/projects/{project.slug}/"
+    pages = [f"{home}runs/{run.number}/", f"{home}runs/", home]
+
+    def processes() -> list[int]:
+        return [pid for worker in workers for pid in worker.processes()]
+
+    with watching.watched(workers[0].port, pages, cookie, processes) as seen:
+        asked.wait(run, seconds=60 + 20 * calls * options.latency / in_flight)
+    kept, log = asked.kept(run), other.calls(model)
+    wrong = kept.replies != calls or kept.decided != calls or len({d for *_, d in log}) != len(log)
+    return {
+        **asdict(steady(log, in_flight=in_flight, latency=options.latency)),
+        "in_flight": in_flight,
+        "seconds": time.monotonic() - begun,
+        "cpu": (cpu() - before) / calls * 1000,
+        "page": pressing.quantiles(seen.milliseconds),
+        "memory": seen.memory,
+        "wrong": f"{asdict(kept)}, {len(log)} calls" if wrong or len(log) != calls else "",
+        "troubles": seen.troubles[:3],
+    }
+
+
+def _bare(
+    other: Evaluator, calls: int, in_flight: int, number: int, options: argparse.Namespace
+) -> Figures:
+    """The same number of calls with the same client, whose replies are dropped."""
+    from benchmarks.scripted import call_all
+
+    model = f"bare-{in_flight}-{number}"
+    begun, cpu = time.monotonic(), time.process_time()
+    asyncio.run(call_all(other.address, calls, in_flight, model=model))
+    figures = asdict(steady(other.calls(model), in_flight=in_flight, latency=options.latency))
+    return figures | {
+        "what": "bare loop",
+        "in_flight": in_flight,
+        "seconds": time.monotonic() - begun,
+        "cpu": (time.process_time() - cpu) / calls * 1000,
+    }
+
+
+def _paced(options: argparse.Namespace, folder: Path) -> Figures:
+    """Two workers and one limit of calls a minute."""
+    from benchmarks.engine import asked
+    from benchmarks.workbench import serving
+    from judging import runs
+    from judging.models import Request
+
+    project = asked.project(SMALL)
+    with evaluator(folder, 0.05) as other, serving.worker(), serving.worker():
+        run = asked.start(project, other.address, "paced", in_flight=64, per_minute=PER_MINUTE)
+        holders: set[str] = set()
+        ends = None
+        while ends is None or time.monotonic() < ends:
+            leased = Request.objects.wanted_by(run).exclude(leased_by="")
+            holders |= set(leased.values_list("leased_by", flat=True).distinct())
+            if ends is None and other.calls("paced"):
+                ends = time.monotonic() + PACE_SECONDS
+            time.sleep(0.5)
+        run.refresh_from_db()
+        runs.cancel(run, None)
+        came = sorted(received for received, _, _ in other.calls("paced"))
+    rate = (len(came) - 1) / (came[-1] - came[0]) * 60
+    return {"what": "pace", "rate": rate, "calls": len(came), "holders": len(holders)}
+
+
+def _cookie(account: Any) -> str:
+    from django.conf import settings
+    from django.test import Client
+
+    client = Client()
+    client.force_login(account)
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+# -------------------------------------------------------------------------------------- printing
+
+
+def _print(figures: Figures) -> bool:
+    if figures["what"] == "pace":
+        return True
+    page = figures.get("page")
+    pages = f"{page['p50']:.0f}/{page['p95']:.0f}/{page['max']:.0f}" if page else ""
+    memory = f"{figures['memory']:.0f}" if "memory" in figures else ""
+    print(
+        f"{figures['what']:<11}{figures['in_flight']:>4} in flight{figures['calls']:>8} calls"
+        f"{figures['rate']:>8.1f}/s{figures['share']:>7.3f} of the ceiling"
+        f"{figures['seconds']:>8.1f} s in all{figures['cpu']:>7.2f} ms CPU a call"
+        f"{pages:>12} ms page p50/p95/max {memory:>6} MB",
+        flush=True,
+    )
+    for trouble in [figures.get("wrong"), *figures.get("troubles", [])]:
+        if trouble:
+            print(f"  WRONG {trouble}")
+    return True
+
+
+def _summary(kind: str, figures: list[Figures], options: argparse.Namespace) -> str:
+    if options.pace:
+        return _of_pace(figures[0])
+    own = [each for each in figures if each["what"] == kind]
+    if options.large:
+        small, large = own[0]["memory"], own[-1]["memory"]
+        grown = large / small
+        return _said(
+            grown <= FLAT,
+            f"{kind}: memory {small:.0f} MB at {SMALL:,} calls, {large:.0f} MB at {LARGE:,}:"
+            f" {grown:.2f}, at most {FLAT}",
+        )
+    lines = []
+    for in_flight in options.in_flight:
+        alike = [each for each in own if each["in_flight"] == in_flight]
+        bare = [each for each in figures if each["in_flight"] == in_flight and each not in alike]
+        share = statistics.median(each["share"] for each in alike)
+        beside = statistics.median(each["share"] for each in bare)
+        page = statistics.median(each["page"]["p95"] for each in alike)
+        least = SHARES.get(in_flight, 0.0)
+        said = f"{kind}, {in_flight} in flight: median {share:.3f} of the ceiling, at least {least}"
+        lines.append(_said(share >= least, f"{said} (the bare loop {beside:.3f})"))
+        lines.append(_said(page < PAGE_P95, f"  p95 of a page {page:.0f} ms, under {PAGE_P95:.0f}"))
+    return "\n".join(lines)
+
+
+def _of_pace(figures: Figures) -> str:
+    off = abs(figures["rate"] / PER_MINUTE - 1)
+    return _said(
+        off <= PACE_WITHIN and figures["holders"] > 1,
+        f"{figures['holders']} workers: {figures['rate']:.1f} calls a minute of {PER_MINUTE},"
+        f" {off:.1%} off, at most {PACE_WITHIN:.0%}",
+    )
+
+
+def _said(fine: bool, what: str) -> str:
+    return f"{'ok' if fine else 'MISSED'} {what}"
 
 
 if __name__ == "__main__":

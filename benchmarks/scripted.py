@@ -34,11 +34,11 @@ class Text:
     parts: dict[str, Any] = field(default_factory=dict)
 
 
-async def call_all(address: str, calls: int, in_flight: int) -> float:
+async def call_all(address: str, calls: int, in_flight: int, *, model: str = "m") -> float:
     """Seconds that it takes to ask `calls` different requests."""
     provider = PROVIDERS["openai_compatible"]
     texts = (Text(f'{number} {"word " * 400} {{"score": N}}') for number in range(calls))
-    bodies = iter([provider.body(model="m", parameters={}, prompt=text) for text in texts])
+    bodies = iter([provider.body(model=model, parameters={}, prompt=text) for text in texts])
     limiter = Limiter(MemoryLedger(Limits(in_flight=in_flight)))
     target = Target(address, "no-key")
 

@@ -2,7 +2,10 @@
 
 import os
 import secrets
+import shutil
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,9 +21,34 @@ KINDS = ("postgresql", "sqlite")
 
 
 @contextmanager
-def database(kind: str) -> Iterator[None]:
+def redis() -> Iterator[str]:
+    """A Redis of one's own on a free port, which the environment names as REDIS_URL."""
+    program = shutil.which("redis-server")
+    if program is None:
+        raise RuntimeError("redis-server is not here. Install it, or measure sqlite alone.")
+    port = free_port()
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
+            yield os.environ["REDIS_URL"]
+        finally:
+            os.environ.pop("REDIS_URL", None)
+            process.terminate()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
     """An empty database with its tables; the environment names it, also for servers started then.
 
+    The Redis that the environment names is used only if asked for, as by one of `redis`.
     PostgreSQL is looked for at TEST_POSTGRES_URL, as the tests do. A process that is told to end
     leaves nothing behind.
     """
@@ -35,8 +63,10 @@ def database(kind: str) -> Iterator[None]:
             SECRET_KEY=secrets.token_urlsafe(50),
             DJANGO_SETTINGS_MODULE="config.settings",
         )
-        for name in ("SITE_URL", "ALLOWED_HOSTS", "DEBUG", "REDIS_URL"):
+        for name in ("SITE_URL", "ALLOWED_HOSTS", "DEBUG"):
             os.environ.pop(name, None)
+        if not with_redis:
+            os.environ.pop("REDIS_URL", None)
         django.setup()
         from django.core.management import call_command
         from django.db import connection

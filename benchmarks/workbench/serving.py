@@ -1,7 +1,6 @@
 """A server as people run it, and the CPU that it and its database's processes took."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from typing import Any
 import yaml
 from django.db import connection
 
+from benchmarks.workbench.scratch import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 PATIENCE = 60
@@ -27,15 +28,19 @@ class Server:
     port: int
     pid: int
 
+    def processes(self) -> list[int]:
+        """Its own process and all that it started."""
+        return _tree(self.pid)
+
     def cpu(self) -> float:
         """Seconds that its processes have taken; NaN where the system does not say."""
-        return sum(_seconds(pid) for pid in _tree(self.pid))
+        return sum(_seconds(pid) for pid in self.processes())
 
 
 @contextmanager
 def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
     """As docker-compose.yml serves PostgreSQL, or as `manage.py serve` the embedded default."""
-    port = _free_port()
+    port = free_port()
     command = _gunicorn(port) if kind == "postgresql" else _embedded(port)
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": settings}
     with subprocess.Popen(
@@ -45,11 +50,28 @@ def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
             _wait(process, port)
             yield Server(port, process.pid)
         finally:
-            process.terminate()
-            try:
-                process.communicate(timeout=15)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            _end(process)
+
+
+@contextmanager
+def worker(*options: str) -> Iterator[Server]:
+    """A worker as docker-compose.yml starts it."""
+    command = [sys.executable, "-m", *_words("worker"), *options]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield Server(0, process.pid)
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.communicate(timeout=15)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def backends_cpu() -> float:
@@ -68,10 +90,15 @@ def backends_cpu() -> float:
 
 
 def _gunicorn(port: int) -> list[str]:
-    services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    words: list[str] = services["web"]["command"]
+    words = _words("web")
     words = [f"127.0.0.1:{port}" if before == "--bind" else word for before, word in _pairs(words)]
     return [sys.executable, "-m", *words, "--log-level", "warning"]
+
+
+def _words(service: str) -> list[str]:
+    services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    words: list[str] = services[service]["command"]
+    return words
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -93,13 +120,6 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
         time.sleep(0.1)
     process.kill()
     raise RuntimeError(f"The server does not answer: {process.communicate()[1].decode()[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _tree(pid: int) -> list[int]:

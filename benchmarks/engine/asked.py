@@ -1,0 +1,103 @@
+"""Items to ask about, and runs over them that are on record in the end."""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from annotation import importing, tasktypes
+from annotation.models import Account, Membership, Project, Role
+from formats.rows import Row
+from judging import runs, selecting
+from judging.models import Endpoint, Outcome, Reply, Request, Run
+
+# One call an item, so that calls are easy to count.
+STRATEGY = "reference"
+WORDS = ["light", "water", "heat", "metal", "river", "cloud", "engine", "stone", "glass", "wire"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is on record of a run."""
+
+    state: str
+    requests: int
+    replies: int
+    decided: int
+
+
+def project(items: int) -> Project:
+    """A project with so many items of about 1 KB a side that were decided elsewhere."""
+    made = importing.create_project("bench")
+    task = tasktypes.from_definition(made.task_type.definition)
+    report = importing.store(made, importing.check(_rows(items), task, accept=True), accept=True)
+    assert report.new == items, report
+    return made
+
+
+def researcher(made: Project) -> Account:
+    """Somebody who may look at the project's runs."""
+    account = Account.objects.create(username="researcher")
+    Membership.objects.create(
+        project=made, account=account, alias="researcher", role=Role.RESEARCHER
+    )
+    return account
+
+
+def start(
+    made: Project,
+    address: str,
+    model: str,
+    *,
+    in_flight: int,
+    per_minute: int | None = None,
+    limit: int | None = None,
+) -> Run:
+    """A run over the items that workers find by themselves. `model` makes its requests its own."""
+    endpoint = Endpoint.objects.create(
+        name=model,
+        provider="openai_compatible",
+        address=address,
+        model=model,
+        in_flight=in_flight,
+        per_minute=per_minute,
+        timeout=30,
+    )
+    version = selecting.strategy_version(STRATEGY)
+    return runs.start(made, strategy=version, endpoint=endpoint, seed=1, limit=limit)
+
+
+def wait(run: Run, *, seconds: float) -> None:
+    """Until the run is finished; raises TimeoutError."""
+    ends = time.monotonic() + seconds
+    while run.state != Run.State.FINISHED:
+        if time.monotonic() > ends:
+            raise TimeoutError(f"Run {run.number} is still {run.state} after {seconds:.0f} s.")
+        time.sleep(0.25)
+        run.refresh_from_db(fields=["state"])
+
+
+def kept(run: Run) -> Kept:
+    """What is on record of the run now."""
+    outcomes = Outcome.objects.filter(run=run)
+    return Kept(
+        state=run.state,
+        requests=Request.objects.wanted_by(run).count(),
+        replies=Reply.objects.filter(request__in=Request.objects.wanted_by(run)).count(),
+        decided=outcomes.exclude(result="pending").count(),
+    )
+
+
+def _rows(items: int) -> Iterator[Row]:
+    chance = random.Random(3)
+    for number in range(1, items + 1):
+        gold = " ".join(chance.choices(WORDS, k=180))
+        values = {
+            "key": f"item-{number:07}",
+            "category": "number-errors",
+            "prompt": f"What is there to say about the {number}. thing?",
+            "gold": f"{gold} {number}.",
+            "perturbed": f"{gold} {number + 1}.",
+            "claim": "The number was changed.",
+        }
+        yield Row("bench", number, values)

@@ -1,0 +1,61 @@
+"""The evaluator that is asked, as a process of its own, and what its log says of those who ask."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = Path(__file__).parents[2] / "tests" / "services" / "scripted_evaluator.py"
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A scripted evaluator at an address; its log has a line a request that is over."""
+
+    address: str
+    log: Path
+
+    def calls(self, model: str) -> list[tuple[float, float, str]]:
+        """When each request to a model came and was answered (Unix time), and its digest."""
+        lines = map(json.loads, self.log.read_text("utf-8").splitlines())
+        return [
+            (line["received"], line["answered"], line["digest"])
+            for line in lines
+            if line["model"] == model and line["answered"]
+        ]
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Between the first request and the last reply: calls a second, and their share of what
+    `in_flight` calls of `latency` seconds allow."""
+
+    calls: int
+    rate: float
+    share: float
+
+
+@contextmanager
+def evaluator(folder: Path, latency: float) -> Iterator[Evaluator]:
+    """An evaluator that takes `latency` seconds for each reply."""
+    log = folder / "requests.jsonl"
+    command = [sys.executable, str(SERVER), "--latency", str(latency), "--log", str(log)]
+    # It shares the machine with what is measured, and may not read the other's settings.
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        try:
+            assert server.stdout is not None
+            yield Evaluator(json.loads(server.stdout.readline())["address"], log)
+        finally:
+            server.terminate()
+
+
+def steady(calls: list[tuple[float, float, str]], *, in_flight: int, latency: float) -> Steady:
+    """The figures of one run's calls."""
+    seconds = max(answered for _, answered, _ in calls) - min(came for came, _, _ in calls)
+    rate = len(calls) / seconds
+    return Steady(len(calls), rate, rate * latency / in_flight)

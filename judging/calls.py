@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation import writing
 from annotation.models import Item
-from judging import frames, planning, rendering
+from judging import clock, frames, planning, rendering
 from judging.frames import CallSpec
 from judging.models import Call, Outcome, Reading, Request, Run
 from judging.strategies import Strategy
@@ -150,7 +150,7 @@ def _requests(run: Run, planned: Sequence[tuple[Wanted, str]]) -> dict[str, tupl
     found = Request.objects.filter(digest__in=samples)
     locked = found.order_by("pk").select_for_update(no_key=True)
     known = {row[0]: row[1:] for row in locked.values_list("digest", "pk", "state")}
-    found.ask_again(timezone.now())
+    found.ask_again(clock.now())
     return known
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation import writing
 from annotation.models import Membership, Project
-from judging import allowing, deriving, drawing, outcomes, pinning, pins, rereading
+from judging import allowing, clock, deriving, drawing, outcomes, pinning, pins, rereading
 from judging.declaring import MAX_SAMPLES
 from judging.drawing import Drawn
 from judging.errors import Refused as Refused
@@ -226,7 +226,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
             raise Refused("No request of this run failed.")
         move(run, TRIED, Run.State.RUNNING, member, requests=len(ids))
         for part in _parts(ids, 500):
-            Request.objects.filter(pk__in=part).ask_again(timezone.now())
+            Request.objects.filter(pk__in=part).ask_again(clock.now())
         for part in _parts(unsure, 500):
             Outcome.objects.filter(pk__in=part).settled().reopen()
     finish_if_done(run)

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Project
-from judging import leasing, rendering, runs, storing
+from judging import clock, leasing, rendering, runs, storing
 from judging.leasing import LEASE
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble, Unauthorised
@@ -164,6 +164,22 @@ def test_an_endpoint_is_due_while_an_answered_run_is_not_finished(run: Run) -> N
     assert due() == [run.endpoint_id]
     runs.finish_if_done(run)
     assert due() == []
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("step", ["retried", "wanted by another run"])
+def test_what_is_asked_again_is_due_by_the_clock_of_all_and_not_by_one_s_own(
+    run: Run, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    fail(run, Rejected("no"))
+    with monkeypatch.context() as patch:
+        ahead = timezone.now() + timedelta(hours=1)
+        patch.setattr(timezone, "now", lambda: ahead)
+        if step == "retried":
+            runs.retry_failed(run, None)
+        else:
+            planned(run.project, endpoint=run.endpoint)
+    assert Request.objects.due(clock.now()).count() == 6
 
 
 def test_a_run_that_is_paused_is_not_due(run: Run) -> None:

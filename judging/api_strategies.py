@@ -17,15 +17,15 @@ from judging import authoring, catalogue, described, errors, offering, previewin
 from judging.authoring import Draft
 from judging.models import StrategyVersion
 from judging.serializers_strategies import (
-    CopySerializer,
     ListedStrategySerializer,
-    ParseRequestSerializer,
-    PreviewRequestSerializer,
-    PreviewSerializer,
-    ReadingSerializer,
+    StrategyCopySerializer,
+    StrategyParseAskedSerializer,
+    StrategyPreviewAskedSerializer,
+    StrategyPreviewSerializer,
+    StrategyReadingSerializer,
     StrategySerializer,
+    StrategyTextSerializer,
     StrategyVersionSerializer,
-    TextSerializer,
 )
 
 REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
@@ -37,7 +37,7 @@ VERSION = OpenApiParameter(
 
 @extend_schema(methods=["GET"], responses={200: ListedStrategySerializer(many=True), **PROBLEMS})
 @extend_schema(
-    methods=["POST"], request=CopySerializer, responses={201: StrategySerializer, **REFUSED}
+    methods=["POST"], request=StrategyCopySerializer, responses={201: StrategySerializer, **REFUSED}
 )
 @api_view(["GET", "POST"])
 def strategy_list(request: Request, slug: str) -> Response:
@@ -60,7 +60,7 @@ def strategy(request: Request, slug: str, strategy: str) -> Response:
 @extend_schema(methods=["GET"], responses={200: StrategyVersionSerializer(many=True), **PROBLEMS})
 @extend_schema(
     methods=["POST"],
-    request=TextSerializer,
+    request=StrategyTextSerializer,
     responses={200: StrategySerializer, 201: StrategySerializer, **REFUSED, **STALE},
 )
 @api_view(["GET", "POST"])
@@ -78,7 +78,9 @@ def versions(request: Request, slug: str, strategy: str) -> Response:
     return Response(StrategyVersionSerializer(rows, many=True).data)
 
 
-@extend_schema(request=PreviewRequestSerializer, responses={200: PreviewSerializer, **REFUSED})
+@extend_schema(
+    request=StrategyPreviewAskedSerializer, responses={200: StrategyPreviewSerializer, **REFUSED}
+)
 @api_view(["POST"])
 def preview(request: Request, slug: str, strategy: str) -> Response:
     """What one call would send about an item, to the byte if an endpoint is named.
@@ -87,7 +89,7 @@ def preview(request: Request, slug: str, strategy: str) -> Response:
     """
     member = access.member_for(request, slug, right="run")
     newest = _found(member, strategy)
-    body = checked(PreviewRequestSerializer(data=request.data))
+    body = checked(StrategyPreviewAskedSerializer(data=request.data))
     version = _tried(newest, body)
     item = previewing.item_of(member.project, body["item"], version)
     if item is None and body["item"]:
@@ -106,16 +108,18 @@ def preview(request: Request, slug: str, strategy: str) -> Response:
     )
     if made.problem:
         raise Unprocessable(made.problem)
-    return Response(PreviewSerializer(made).data)
+    return Response(StrategyPreviewSerializer(made).data)
 
 
-@extend_schema(request=ParseRequestSerializer, responses={200: ReadingSerializer, **REFUSED})
+@extend_schema(
+    request=StrategyParseAskedSerializer, responses={200: StrategyReadingSerializer, **REFUSED}
+)
 @api_view(["POST"])
 def parse(request: Request, slug: str, strategy: str) -> Response:
     """What would be read in a reply, by which way, or why nothing counts."""
     member = access.member_for(request, slug, right="run")
     newest = _found(member, strategy)
-    body = checked(ParseRequestSerializer(data=request.data))
+    body = checked(StrategyParseAskedSerializer(data=request.data))
     version = _tried(newest, body)
     try:
         reading = previewing.read(
@@ -123,12 +127,12 @@ def parse(request: Request, slug: str, strategy: str) -> Response:
         )
     except errors.Refused as problem:
         raise Unprocessable(str(problem)) from problem
-    return Response(ReadingSerializer(reading).data)
+    return Response(StrategyReadingSerializer(reading).data)
 
 
 def _copy(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="run")
-    body = checked(CopySerializer(data=request.data))
+    body = checked(StrategyCopySerializer(data=request.data))
     parent, number = body.pop("strategy"), body.pop("version")
     try:
         version = _version(member, parent, str(number or ""))
@@ -139,7 +143,7 @@ def _copy(request: Request, slug: str) -> Response:
 
 
 def _save(request: Request, member: Membership, newest: StrategyVersion) -> Response:
-    body = checked(TextSerializer(data=request.data))
+    body = checked(StrategyTextSerializer(data=request.data))
     draft = _read(newest, body["toml"])
     made = authoring.save(
         member.project,

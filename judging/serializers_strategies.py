@@ -52,7 +52,7 @@ class StrategyVersionSerializer(serializers.Serializer[Any]):
         return int(getattr(version, "used", 0))
 
 
-class CallSerializer(serializers.Serializer[Any]):
+class StrategyCallSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
 
@@ -91,7 +91,7 @@ class StrategySerializer(StrategyVersionSerializer):
         ]
 
 
-class CopySerializer(serializers.Serializer[Any]):
+class StrategyCopySerializer(serializers.Serializer[Any]):
     """A copy of a strategy (by default of its newest version) as the project's own."""
 
     strategy = serializers.CharField(max_length=LONGEST_SLUG)
@@ -101,7 +101,7 @@ class CopySerializer(serializers.Serializer[Any]):
     note = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
-class TextSerializer(serializers.Serializer[Any]):
+class StrategyTextSerializer(serializers.Serializer[Any]):
     """The next version of an own strategy. `base` is the number of the version that the text was
     made from: if there is a later one by now, nothing is stored."""
 
@@ -110,7 +110,7 @@ class TextSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
-class TriedSerializer(serializers.Serializer[Any]):
+class StrategyTriedSerializer(serializers.Serializer[Any]):
     """`toml` is a text that is not stored; without one the newest version is meant. `call` is a
     name that the strategy lists."""
 
@@ -120,7 +120,7 @@ class TriedSerializer(serializers.Serializer[Any]):
     call = serializers.CharField(default="", allow_blank=True, max_length=200)
 
 
-class PreviewRequestSerializer(TriedSerializer):
+class StrategyPreviewAskedSerializer(StrategyTriedSerializer):
     """Without an item one is taken that a run would be over. `said` stands for what only a run
     has: replies of earlier steps by their names, or explanation and score."""
 
@@ -129,41 +129,41 @@ class PreviewRequestSerializer(TriedSerializer):
     said = serializers.DictField(child=serializers.CharField(max_length=LONGEST), default=dict)
 
 
-class PromptSerializer(serializers.Serializer[Any]):
+class StrategyPromptSerializer(serializers.Serializer[Any]):
     system = serializers.CharField()
     user = serializers.CharField()
     parts = serializers.DictField(help_text="The texts that a baseline measures.")
 
 
-class SentSerializer(serializers.Serializer[Any]):
+class StrategySentSerializer(serializers.Serializer[Any]):
     body = serializers.CharField()
     digest = serializers.CharField(help_text="Empty while something stands in for a reply.")
     answered = serializers.BooleanField()
 
 
-class PreviewSerializer(serializers.Serializer[Preview]):
+class StrategyPreviewSerializer(serializers.Serializer[Preview]):
     """What a call would send. `flags`: what the shown texts hold that speaks to the judge; they
     are passed as they are. `sent` is null without an endpoint, or where `refused` says why."""
 
     call = serializers.CharField()
     title = serializers.CharField()
-    prompt = PromptSerializer()
+    prompt = StrategyPromptSerializer()
     replies = serializers.DictField(child=serializers.CharField())
     stand_ins = serializers.ListField(child=serializers.CharField())
     flags = serializers.ListField(child=serializers.CharField())
     notes = serializers.ListField(child=serializers.CharField())
-    sent = SentSerializer(allow_null=True)
+    sent = StrategySentSerializer(allow_null=True)
     refused = serializers.CharField()
 
 
-class ParseRequestSerializer(TriedSerializer):
+class StrategyParseAskedSerializer(StrategyTriedSerializer):
     """A reply to be read as a run would read it, with how it ended."""
 
     text = serializers.CharField(allow_blank=True, max_length=LONGEST_REPLY, trim_whitespace=False)
     finish = serializers.ChoiceField(choices=list(described.FINISHES), default="stop")
 
 
-class ReadingSerializer(serializers.Serializer[Reading]):
+class StrategyReadingSerializer(serializers.Serializer[Reading]):
     """What was read: `value` is a number, a word, true or false, or one for each metric, with a
     cause in the place of what was not read; null says why in `cause`."""
 

@@ -40,13 +40,16 @@ export function close() {
   return true;
 }
 
+// Where nothing is to be read, what is typed is meant for the text box and not for the item.
+const beginning = () => (aside().querySelector(".entries") ? null : text()) ?? aside().querySelector("[data-focus]");
+
 // Opens it, or closes it if it is open; false where there is nothing of this kind.
 export function toggle(kind) {
   if (!link(kind)) return false;
   if (isOpen() && aside().dataset.kind === kind) return close();
   back = document.activeElement;
   fill(kind).then((isFilled) => {
-    if (isFilled) aside().querySelector("[data-focus]").focus();
+    if (isFilled) beginning().focus();
     else say("This cannot be shown without a connection.");
   });
   return true;

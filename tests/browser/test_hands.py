@@ -299,6 +299,29 @@ def test_siblings_and_guidelines_open_by_a_key_and_close_by_another(
     expect(page.locator("#beside li")).to_have_text("slowly")
 
 
+def test_comments_are_read_and_written_beside_the_work_after_ones_own_label(
+    open_page: OpenPage, member: Membership
+) -> None:
+    first = member.project.items.get(key="item-01")
+    page = label_screen(open_page, member)
+    page.keyboard.press("m")
+    expect(page.locator("#announcer")).to_contain_text("Label an item first")
+    choose(page, "1", "item-02")
+    page.keyboard.press("m")
+    expect(page.locator("#new-comment")).to_be_focused()  # there is nothing to read yet
+    page.keyboard.type("unsure, see 2")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#beside .entries")).to_contain_text("unsure, see 2")
+    assert first.comments.get().text == "unsure, see 2"
+    assert choices() == {"item-01": "valid"}
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(page.locator("#beside")).to_be_hidden()
+    page.keyboard.press("m")
+    expect(page.locator("#beside [data-focus]")).to_be_focused()
+    assert violations(page) == []
+
+
 def test_new_guidelines_are_announced_until_they_are_read(
     open_page: OpenPage, member: Membership
 ) -> None:

@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("annotation.api.comments")),
     path("", include("annotation.api.leads")),
     path("", include("annotation.api.practice")),
+    path("", include("judging.api_making")),
     path("", include("judging.api")),
     path("", include("judging.api_endpoints")),
     path("", include("judging.api_strategies")),

@@ -1,14 +1,11 @@
 """The API of the evaluator half: runs, their outcomes, and tables of figures."""
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from django.urls import path
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import api_view
 from rest_framework.exceptions import ParseError
 from rest_framework.generics import ListAPIView
@@ -16,10 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer, Unprocessable, checked
-from annotation.models import Membership
-from judging import figures, reports, runs, selecting, steering, strategies, tables, tasks, watching
-from judging.filters import OutcomeFilter
+from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer
+from judging import figures, reports, starting, steering, tables, tasks, watching
+from judging.api_runs import REFUSED, RUN, done, found, wish_of
+from judging.filters import OutcomeFilter, RunFilter
 from judging.models import Outcome, Run
 from judging.serializers import (
     FiguresSerializer,
@@ -29,7 +26,6 @@ from judging.serializers import (
     WatchedRunSerializer,
 )
 
-REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
 RUN_PARAMETER = OpenApiParameter(
     "run", OpenApiTypes.INT, many=True, description="Numbers of runs; none means all."
 )
@@ -45,20 +41,21 @@ class RunList(ListAPIView[Run]):
 
     serializer_class = ListedRunSerializer
     pagination_class = Pages
-    filter_backends: list[Any] = []
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = RunFilter
 
     def get_queryset(self) -> QuerySet[Run]:
         if getattr(self, "swagger_fake_view", False):
             return Run.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        found = Run.objects.in_project(member.project)
-        return found.shown(archived="archived" in self.request.query_params).for_list()
+        return Run.objects.in_project(member.project).for_list()
 
     @extend_schema(request=StartSerializer, responses={201: WatchedRunSerializer, **REFUSED})
     def post(self, request: Request, slug: str) -> Response:
         """Put a strategy to the project's vetted items at an endpoint."""
         member = access.member_for(request, slug, right="run")
-        started = _start(member, checked(StartSerializer(data=request.data)))
+        wish = wish_of(member, request.data)
+        [started] = done(lambda: starting.start(member.project, wish, access.seated(member)))
         tasks.ring(started.endpoint_id)
         return Response(WatchedRunSerializer(watching.watch(started)).data, status=201)
 
@@ -68,21 +65,18 @@ class RunList(ListAPIView[Run]):
 def run(request: Request, slug: str, number: int) -> Response:
     """One run: what it rests on and how far it is."""
     member = access.member_for(request, slug, right="results")
-    return Response(WatchedRunSerializer(watching.watch(_found(member, number))).data)
+    return Response(WatchedRunSerializer(watching.watch(found(member, number))).data)
 
 
 @extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSED})
 @api_view(["POST"])
 def steer(request: Request, slug: str, number: int, step: str) -> Response:
-    """Pause, resume or cancel a run, or ask its failed requests again."""
+    """Pause, resume or cancel a run, ask its failed requests again, put it away or take it back."""
     member = access.member_for(request, slug, right="run")
-    found = _found(member, number)
-    try:
-        steering.STEPS[step](found, access.seated(member))
-    except runs.Refused as problem:
-        raise Unprocessable(str(problem)) from problem
-    tasks.ring(found.endpoint_id)
-    return Response(WatchedRunSerializer(watching.watch(found)).data)
+    steered = found(member, number)
+    done(lambda: steering.STEPS[step](steered, access.seated(member)))
+    tasks.ring(steered.endpoint_id)
+    return Response(WatchedRunSerializer(watching.watch(steered)).data)
 
 
 class OutcomeList(ListAPIView[Outcome]):
@@ -97,7 +91,7 @@ class OutcomeList(ListAPIView[Outcome]):
         if getattr(self, "swagger_fake_view", False):
             return Outcome.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return _found(member, self.kwargs["number"]).outcomes.for_list()
+        return found(member, self.kwargs["number"]).outcomes.for_list()
 
 
 @extend_schema(
@@ -119,34 +113,6 @@ def results(request: Request, slug: str, table: str) -> Response:
     return Response(FiguresSerializer(made).data)
 
 
-def _found(member: Membership, number: int) -> Run:
-    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
-
-
-def _start(member: Membership, data: dict[str, Any]) -> Run:
-    endpoint = selecting.endpoints().named(data.pop("endpoint"))
-    slug = data.pop("strategy")
-    if endpoint is None or slug not in strategies.load_all():
-        raise Unprocessable(_known())
-    try:
-        return runs.start(
-            member.project,
-            strategy=selecting.strategy_version(slug),
-            endpoint=endpoint,
-            member=access.seated(member),
-            **data,
-        )
-    except runs.Refused as problem:
-        raise Unprocessable(str(problem)) from problem
-
-
-def _known() -> str:
-    names = ", ".join(selecting.endpoints().values_list("name", flat=True))
-    return f"Strategies are {', '.join(strategies.load_all())}; endpoints are {names}."
-
-
-RUN = "projects/<slug:slug>/runs/<int:number>/"
-
 urlpatterns = [
     path("projects/<slug:slug>/runs/", RunList.as_view(), name="api-runs"),
     path(RUN, run, name="api-run"),
@@ -154,6 +120,8 @@ urlpatterns = [
     path(RUN + "resume/", steer, {"step": "resume"}, name="api-run-resume"),
     path(RUN + "cancel/", steer, {"step": "cancel"}, name="api-run-cancel"),
     path(RUN + "retry/", steer, {"step": "retry"}, name="api-run-retry"),
+    path(RUN + "archive/", steer, {"step": "archive"}, name="api-run-archive"),
+    path(RUN + "unarchive/", steer, {"step": "unarchive"}, name="api-run-unarchive"),
     path(RUN + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),
     path("projects/<slug:slug>/results/<slug:table>/", results, name="api-results"),
 ]

@@ -63,8 +63,7 @@ def begin(
 
 def ask_again(run: Run, member: Membership | None = None, *, while_labelling: bool = False) -> Run:
     """The same of the same evaluator once more, in the very texts that the first asking pinned."""
-    if not run.occasion:
-        raise Refused(f"Run {run.number} is no canary: it takes what was answered before.")
+    check(run)
     first = first_of(run)
     return runs.clone(
         first,
@@ -73,6 +72,12 @@ def ask_again(run: Run, member: Membership | None = None, *, while_labelling: bo
         occasion=_occasion(timezone.now()),
         while_labelling=while_labelling,
     )
+
+
+def check(run: Run) -> None:
+    """Raise `Refused` for a run that is no canary."""
+    if not run.occasion:
+        raise Refused(f"Run {run.number} is no canary: it takes what was answered before.")
 
 
 def first_of(run: Run) -> Run:

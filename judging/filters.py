@@ -32,15 +32,20 @@ class RunFilter(django_filters.FilterSet):
         field_name="endpoint__name", label="Endpoint", max_length=80
     )
     archived = django_filters.BooleanFilter(
-        label="Archived ones and pilots too", method="with_archived", widget=forms.CheckboxInput
+        label="Archived ones and pilots too", method="as_they_are", widget=forms.CheckboxInput
     )
 
     class Meta:
         model = Run
         fields: list[str] = []
 
-    def with_archived(self, found: RunQuerySet, name: str, value: bool) -> RunQuerySet:
-        return found.shown(archived=value)
+    def as_they_are(self, found: RunQuerySet, name: str, value: bool) -> RunQuerySet:
+        return found
+
+    def filter_queryset(self, queryset: RunQuerySet) -> RunQuerySet:
+        """Narrowed down; a box that is not ticked sends nothing, and then archived ones are out."""
+        found: RunQuerySet = super().filter_queryset(queryset)
+        return found.shown(archived=bool(self.form.cleaned_data.get("archived")))
 
     def offer(self, kinds: Iterable[tuple[str, str]]) -> forms.Form:
         """The form of the filter, which offers the strategies and endpoints of these runs."""

@@ -304,6 +304,11 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 
 
 class CallQuerySet(models.QuerySet["Any"]):
+    def for_list(self, key: str | None = None) -> CallQuerySet:
+        """With item, request, reply and readings, of the item with this key if one is named."""
+        found = self.select_related("outcome__item", "fed_by").for_replies()
+        return found if key is None else found.filter(outcome__item__key=key)
+
     def for_replies(self) -> CallQuerySet:
         """With request, reply and readings, in the order of asking."""
         return (

@@ -45,9 +45,7 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every run of the project, newest first, narrowed down by what it is."""
     member = access.member_for(request, slug, right="results")
     every = Run.objects.in_project(member.project)
-    # A box that is not ticked sends nothing, and then archived runs stay out.
-    given = {"archived": "", **request.GET.dict()}
-    narrowed = RunFilter({**given, "archived": given["archived"] or "false"}, queryset=every)
+    narrowed = RunFilter(request.GET, queryset=every)
     pages = Paginator(narrowed.qs.for_list(), PAGE)
     context = {
         "project": member.project,

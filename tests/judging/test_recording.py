@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,12 @@ from annotation.models import Event, Item, Project
 from judging import filing
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
 from tests.builders import make_item, make_member, make_project, make_resolution
-from tests.judging.builders_judging import make_endpoint, make_items, make_version
+from tests.judging.builders_judging import (
+    make_endpoint,
+    make_items,
+    make_responses,
+    make_version,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -130,9 +136,29 @@ def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
     page = client.get(reverse("run", args=["p", 1])).content.decode()
     assert "3 items have both" in page
     assert "in 1 of them the two differ" in page
-    table = page[page.index("Items whose verdicts differ") : page.index("</table>")]
-    assert "item-2" in table
-    assert "item-1" not in table
+    kinds, items = (part.split("</table>")[0] for part in page.split("erdicts differ")[1:3])
+    # Stored an error, read none, once; people hold an error to be there.
+    assert cells(kinds) == ["error", "no error", "1"]
+    assert cells(items) == ["error", "no error", "error"]
+    assert "item-2" in items
+    assert "item-1" not in items
+
+
+def cells(table: str) -> list[str]:
+    return re.findall(r"<td[^>]*>([^<]*)</td>", table)
+
+
+def test_where_scores_differ_the_page_says_both_by_metric(tmp_path: Path, client: Client) -> None:
+    project = make_project("p", task_type="rating")
+    make_responses(project, ["3"], naturalness=3)
+    said = {"naturalness": 3, "relatedness": 2, "correctness": 1}
+    text = json.dumps(said | {"correctness": 2})
+    imported(written(tmp_path, {"item": "item-1", "text": text, "values": said}), strategy="likert")
+    client.force_login(make_member(project, role="researcher").account)
+    page = client.get(reverse("run", args=["p", 1])).content.decode()
+    assert "naturalness 3, relatedness 2, correctness 1" in page
+    assert "naturalness 3, relatedness 2, correctness 2" in page
+    assert "How the verdicts differ" not in page
 
 
 def test_the_page_of_an_item_says_that_the_prompt_of_a_recorded_reply_is_not_known(

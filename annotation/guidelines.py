@@ -59,10 +59,7 @@ def publish(
     """
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
-    if not text.strip() and not variants:
-        raise Refused("Guidelines without a word help nobody. Write some, then publish.")
-    if max(map(len, [text, *variants.values()])) > LONGEST:
-        raise Refused(f"A text of the guidelines can have {LONGEST:,} characters at most.")
+    _check(text, variants)
     with writing.transact():
         # Two leads who publish at once take turns, and each gets a number of their own.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
@@ -113,6 +110,13 @@ def kinds(project: Project) -> list[str]:
     if not project.guidelines_field:
         return []
     return Item.objects.in_project(project).values_of(project.guidelines_field)
+
+
+def _check(text: str, variants: Mapping[str, str]) -> None:
+    if not text.strip() and not variants:
+        raise Refused("Guidelines without a word help nobody. Write some, then publish.")
+    if max(map(len, [text, *variants.values()])) > LONGEST:
+        raise Refused(f"A text of the guidelines can have {LONGEST:,} characters at most.")
 
 
 def _kind(project: Project, item: Item) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import path
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.decorators import api_view
@@ -106,6 +107,7 @@ def preview(request: Request, slug: str, strategy: str) -> Response:
         endpoint=endpoint,
         said=body["said"],
     )
+    previewing.note_seen(member, item, made, timezone.now())
     if made.problem:
         raise Unprocessable(made.problem)
     return Response(StrategyPreviewSerializer(made).data)

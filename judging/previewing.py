@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
-from annotation.models import Item, Project
+from annotation import seeing
+from annotation.models import Item, Membership, Project
 from judging import (
     allowing,
     described,
@@ -48,7 +50,8 @@ class Preview:
     `prompt` is None where `problem` says why there is none. `replies` are texts that only a run
     has, by name: what was said in their place, or a stand-in for each that is in `stand_ins`.
     `flags` say what the shown texts hold that speaks to the judge. `notes` are what else a run
-    would do otherwise. `sent` is None without an endpoint, or where `refused` says why.
+    would do otherwise. `sent` is None without an endpoint, or where `refused` says why. `examples`
+    are the ids of items whose answers are shown.
     """
 
     calls: tuple[tuple[str, str], ...] = ()
@@ -62,6 +65,15 @@ class Preview:
     notes: tuple[str, ...] = ()
     sent: Sent | None = None
     refused: str = ""
+    examples: frozenset[int] = frozenset()
+
+
+def note_seen(member: Membership, item: Item | None, made: Preview, now: datetime) -> None:
+    """Note what a member sees in a preview of what people hold true: the answers of the examples,
+    and by whether a run would leave the item out, something of its own."""
+    if item is not None:
+        seeing.note(member, item, now=now)
+    seeing.note_all(member, made.examples, now=now)
 
 
 def preview(
@@ -160,7 +172,7 @@ class _Asked:
 
 
 def _rendered(made: Preview, asked: _Asked, item: Item, endpoint: Endpoint | None) -> Preview:
-    examples, note = _examples(asked, item)
+    examples, ids, note = _examples(asked, item)
     more = {**examples, **asked.replies}
     try:
         prompt = frames.render(asked.strategy, asked.texts, asked.spec, more=more)
@@ -174,6 +186,7 @@ def _rendered(made: Preview, asked: _Asked, item: Item, endpoint: Endpoint | Non
         stand_ins=asked.stand_ins,
         flags=tuple(injection.flags(_shown(asked), delimiters=fences)),
         notes=(*note, *_left_out(asked, item)),
+        examples=ids,
     )
     if endpoint is None:
         return made
@@ -199,16 +212,19 @@ def _replies(
     return replies, frozenset(wanted) - given.keys()
 
 
-def _examples(asked: _Asked, item: Item) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The examples that a run over this item alone would show; a note where there are none."""
+def _examples(asked: _Asked, item: Item) -> tuple[dict[str, str], frozenset[int], tuple[str, ...]]:
+    """The examples that a run over this item alone would show, and the ids of their items; a note
+    where there are none."""
     if not asked.strategy.examples:
-        return {}, ()
+        return {}, frozenset(), ()
     try:
         drawn = drawing.draw(asked.run.project, asked.strategy, seed=0, only={item.pk})
     except Refused as problem:
-        return {"examples": "(examples)"}, (f"No examples can be shown: {problem}",)
+        note = f"No examples can be shown: {problem}"
+        return {"examples": "(examples)"}, frozenset(), (note,)
     pinning.show(asked.run, drawn.examples)
-    return rendering.shown_to_all(asked.run, asked.strategy), ()
+    ids = frozenset(row["item_id"] for row in drawn.examples)
+    return rendering.shown_to_all(asked.run, asked.strategy), ids, ()
 
 
 def _shown(asked: _Asked) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -198,6 +199,7 @@ def _previewed(member: Membership, draft: Draft, wish: Desk) -> dict[str, Any]:
     made = previewing.preview(
         member.project, version, item=item, call=wish.call, endpoint=endpoint, said=wish.said
     )
+    previewing.note_seen(member, item, made, timezone.now())
     return {"preview": made, "item": item, "endpoint": endpoint}
 
 

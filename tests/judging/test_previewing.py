@@ -133,6 +133,8 @@ def test_examples_are_those_of_other_clusters(project: Project) -> None:
     item = project.items.get(key="item-2")
     preview = previewing.preview(project, version, item=item)
     assert told(preview).count("[BEGIN EXAMPLE") == 2
+    others = {item.key for item in project.items.filter(pk__in=preview.examples)}
+    assert others == {"item-1", "item-3"}
     assert "Answer:\n2 ants" not in told(preview).split("[BEGIN INPUT]")[0]
     make_version("detect-1a")
     short = StrategyVersion(

@@ -56,6 +56,40 @@ def test_a_run_is_answered_in_every_frame(
     assert {entry["status"] for entry in evaluator.log} == {200}
 
 
+# What a fault comes to, and in which ways to something else: completions have no refusals, Gemini
+# calls every refusal a filter's, and Anthropic has no filter.
+CAUSES: dict[str, tuple[str, dict[str, str]]] = {
+    "truncated": ("truncated", {}),
+    "empty": ("unparsable", {}),
+    "rejected": ("rejected", {}),
+    "too_large": ("rejected", {}),
+    "redirect": ("rejected", {}),
+    "refused": ("refused", {"completions": "unparsable", "gemini": "filtered"}),
+    "filtered": ("filtered", {"anthropic": ""}),
+    "filtered_prompt": ("filtered", {"anthropic": ""}),
+}
+MISSING = [
+    (way, fault, other.get(way, usual))
+    for fault, (usual, other) in CAUSES.items()
+    for way in WAYS
+    if other.get(way, usual)
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("way", "fault", "cause"), MISSING)
+def test_what_is_no_verdict_is_missing_for_its_cause_by_every_protocol(
+    evaluator: ScriptedEvaluator, way: str, fault: str, cause: str
+) -> None:
+    evaluator.script = Script(faults={fault: ""})
+    project = make_project()
+    make_items(project, 2)
+    address = evaluator.gemini_address if way == "gemini" else evaluator.address
+    run = work(make_run(project, make_endpoint(address, **WAYS[way])))
+    assert (run.state, results(run)) == ("finished", {cause: 2})
+    assert {entry["attempt"] for entry in evaluator.log} == {1}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_what_is_left_is_noted_while_a_run_is_asked(evaluator: ScriptedEvaluator) -> None:
     evaluator.script = Script(headers={"anthropic-ratelimit-requests-remaining": "49"})

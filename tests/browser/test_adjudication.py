@@ -179,6 +179,21 @@ def test_pages_of_cases_and_verification(
     checked(open_page(account, reverse("mentions", args=[slug]), **options))
 
 
+def test_the_title_of_a_case_keeps_its_words_together_on_a_telephone(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "decided"), disputed(judge, "incorrect-units-1")
+    page = opened(open_page, judge, "case", "decided")
+    for key in ("2", "3", "Control+Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector('#panel[data-item="incorrect-units-1"][data-ready]')
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("button", name="Take back your last")).to_be_visible()
+    title = page.locator("h1").bounding_box()
+    assert title
+    assert title["width"] > 4 * title["height"]  # one line
+
+
 @pytest.mark.parametrize("width, scheme", LOOKS)
 def test_the_verify_page(open_page: OpenPage, judge: Membership, width: int, scheme: str) -> None:
     judge.project.verify = True

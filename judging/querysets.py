@@ -306,13 +306,13 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 class CallQuerySet(models.QuerySet["Any"]):
     def for_list(self, key: str | None = None) -> CallQuerySet:
         """With item, request, reply and readings, of the item with this key if one is named."""
-        found = self.select_related("outcome__item", "fed_by").for_replies()
+        found = self.select_related("outcome__item").for_replies()
         return found if key is None else found.filter(outcome__item__key=key)
 
     def for_replies(self) -> CallQuerySet:
         """With request, reply and readings, in the order of asking."""
         return (
-            self.select_related("request__reply")
+            self.select_related("request__reply", "fed_by")
             .prefetch_related("request__reply__readings")
             .order_by("pk")
         )

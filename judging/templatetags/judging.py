@@ -1,6 +1,7 @@
 """Figures as people read them, and what evaluators said of an item."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,7 @@ from django.utils.safestring import SafeString
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
 from judging import described, placeholders
+from judging.folding import PARTS
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.strategies import Strategy
@@ -102,3 +104,18 @@ def span(seconds: float) -> str:
         return duration(seconds)
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@register.filter
+def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """What of an outcome's values fits on a line: single ones, and what is nested in short."""
+    found: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        if name == PARTS:
+            counted = Counter(part["result"] for part in value)
+            found.append(("of each", ", ".join(f"{n} {said}" for said, n in counted.items())))
+        elif isinstance(value, Mapping):
+            found.append((name, ", ".join(f"{key} {pretty(one)}" for key, one in value.items())))
+        else:
+            found.append((name, value))
+    return found

@@ -1,6 +1,8 @@
-"""What an evaluator was shown of one item, what it replied, and what was read in the reply."""
+"""What an evaluator was shown of one item, what it replied, and what was read in it."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -8,18 +10,22 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from annotation import access, diffs, tasktypes
-from judging import frames, rendering
-from judging.frames import Prompt
-from judging.models import Call, Reading, Reply, Request, Run
-from judging.strategies import Strategy
+from judging import described, frames, injection, rendering
+from judging.folding import PARTS
+from judging.frames import CallSpec, Prompt
+from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.strategies import TOTAL, Strategy
 
-SHOWN = {
-    ("gold", 0): "The gold answer, scored by itself",
-    ("perturbed", 0): "The perturbed answer, scored",
-    ("response", 0): "The response",
-    ("pair", 1): "Both answers, gold shown first as A",
-    ("pair", 2): "Both answers, perturbed shown first as A",
-}
+
+@dataclass(frozen=True)
+class Scored:
+    """What one metric was given; `means` is what its points say of that value, `value` a number or
+    the cause why there is none."""
+
+    title: str
+    value: Any
+    scale: str
+    means: str
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class Asked:
     """One call with all that came of it.
 
     `prompt` is rendered again, None for a recorded reply; `verified` says whether it makes the
-    request that was sent.
+    request that was sent. `shows` is what an earlier reply said that the call shows, said by
+    `shown_from`. `scored` are the metrics of the reading, `others` what other parsers read.
     """
 
     title: str
@@ -37,6 +44,21 @@ class Asked:
     verified: bool
     reply: Reply | None
     reading: Reading | None
+    others: list[Reading]
+    scored: list[Scored]
+    shows: Any = None
+    shown_from: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one sample of an outcome said, or one run that it was derived of."""
+
+    title: str
+    run: int | None
+    result: str
+    detail: str
+    values: Mapping[str, Any]
 
 
 @require_GET
@@ -45,39 +67,38 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
     """One item in one run: its texts as judged, and every call about it."""
     member = access.member_for(request, slug, right="results")
     found = get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
-    judged = found.outcomes.for_replies().along(request.GET.get("axis", ""))
-    outcome = judged.filter(item__key=key).first()
+    strategy = found.asked()
+    of_item = found.outcomes.for_replies().filter(item__key=key)
+    outcome = of_item.along(request.GET.get("axis", "")).first()
     if outcome is None:
         raise Http404
     task = tasktypes.of_version(member.project.task_type)
+    texts = outcome.revision.texts
     context = {
         "project": member.project,
         "member": member,
         "task": task,
         "run": found,
         "outcome": outcome,
+        "along": list(of_item.along("")) if strategy.axes else [],
         "item": outcome.item,
-        "texts": outcome.revision.texts,
+        "texts": texts,
         "difference": diffs.of(outcome.revision) if task.diff else None,
-        "asked": _asked(found, list(outcome.calls.for_replies())),
+        "flags": injection.flags(texts, delimiters=injection.delimiters(strategy)),
+        "scored": _scored(strategy, outcome.values),
+        "parts": _parts(found, outcome),
+        "asked": _asked(found, strategy, list(outcome.calls.for_replies())),
     }
     return render(request, "judging/run_item.html", context)
 
 
-def _asked(run: Run, made: list[Call]) -> list[Asked]:
-    strategy = run.asked()
+def _asked(run: Run, strategy: Strategy, made: list[Call]) -> list[Asked]:
+    """Sample by sample, each chain from its first step to its last."""
     shown = {}
     if run.kind == Run.Kind.ASKED:
         shown = rendering.shown(run, strategy, [call.request_id for call in made])
+    made.sort(key=lambda call: (call.sample, call.order, call.role, call.step))
     return [_one(run, strategy, call, shown.get(call.request_id)) for call in made]
-
-
-def _title(run: Run, strategy: Strategy, call: Call) -> str:
-    """What was shown, and which of several calls about it this is, as far as there are several."""
-    shown = SHOWN.get((call.role, call.order), f"{call.role} {call.order}")
-    step = f"step {call.step + 1}, {strategy.step(call.step).name}" if strategy.last_step else ""
-    sample = f"sample {call.sample + 1}" if run.samples > 1 else ""
-    return ", ".join(part for part in (shown, call.axis, step, sample) if part)
 
 
 def _one(run: Run, strategy: Strategy, call: Call, shown: rendering.Shown | None) -> Asked:
@@ -87,7 +108,9 @@ def _one(run: Run, strategy: Strategy, call: Call, shown: rendering.Shown | None
         body = rendering.body_of(run, shown.texts, shown.spec, strategy, shown.more)
         verified = rendering.digest_of(run, body, call.sample) == call.request.digest
     reply = getattr(call.request, "reply", None)
-    readings = reply.readings.all() if reply else []
+    readings = list(reply.readings.all()) if reply else []
+    reading = next((one for one in readings if one.parser == run.parser), None)
+    fed = call.fed_by
     return Asked(
         title=_title(run, strategy, call),
         call=call,
@@ -95,5 +118,71 @@ def _one(run: Run, strategy: Strategy, call: Call, shown: rendering.Shown | None
         prompt=prompt,
         verified=verified,
         reply=reply,
-        reading=next((one for one in readings if one.parser == run.parser), None),
+        reading=reading,
+        others=[one for one in readings if one.parser != run.parser],
+        scored=_scored(strategy, reading.value) if reading else [],
+        shows=(fed.value if fed.cause == "" else fed.cause) if fed else None,
+        shown_from=_shown_from(strategy, call) if fed else "",
+    )
+
+
+def _title(run: Run, strategy: Strategy, call: Call) -> str:
+    """What was shown, and which of several calls about it this is, as far as there are several."""
+    spec = CallSpec(call.role, call.order, call.axis, call.step)
+    sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
+    return f"{described.title(strategy, spec)}{sample}"
+
+
+def _shown_from(strategy: Strategy, call: Call) -> str:
+    if strategy.frame == "explanation":
+        return "the run that is checked"
+    return f"step {call.step} ({strategy.step(call.step - 1).name})"
+
+
+def _scored(strategy: Strategy, values: Any) -> list[Scored]:
+    """The metrics of a rating or a rubric with what their points mean; [] for all else."""
+    if not strategy.metrics or not isinstance(values, Mapping):
+        return []
+    causes = values.get("missing") or {}
+    rows = []
+    for metric in strategy.metrics:
+        value = values.get(metric.slug)
+        means = metric.points.get(value, "") if isinstance(value, int | float) else ""
+        said = causes.get(metric.slug) if value is None else value
+        scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
+        rows.append(Scored(metric.title, said, scale, means))
+    if TOTAL in values:
+        rows.append(Scored("Total", values[TOTAL], "", ""))
+    return rows
+
+
+def _parts(run: Run, outcome: Outcome) -> list[Part]:
+    """The samples of an outcome, or what each run said that it follows from."""
+    if run.kind == Run.Kind.DERIVED:
+        return [_of_run(one) for one in _sources_of(run, outcome)]
+    said: Sequence[Mapping[str, Any]] = outcome.values.get(PARTS, ())
+    return [
+        Part(
+            title=f"Sample {place}",
+            run=None,
+            result=part["result"],
+            detail=part.get("detail") or part.get("cause", ""),
+            values=part["values"],
+        )
+        for place, part in enumerate(said, start=1)
+    ]
+
+
+def _sources_of(run: Run, outcome: Outcome) -> Iterable[Outcome]:
+    there = Outcome.objects.of_item(outcome.item).filter(axis=outcome.axis)
+    return there.filter(run__in=run.sources.all()).order_by("run__number")
+
+
+def _of_run(said: Outcome) -> Part:
+    return Part(
+        title=f"{said.run.strategy.slug}, {said.run.endpoint.name}",
+        run=said.run.number,
+        result=said.result,
+        detail=said.detail or said.cause,
+        values=said.values,
     )

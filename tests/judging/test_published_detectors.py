@@ -1,5 +1,5 @@
-"""The published replies of study 001's detectors, by the commands that the README names, against
-the digits that the study prints.
+"""The published replies of study 001's detectors, by the very commands of examples/README.md,
+against the digits that the study prints.
 
 One of its six sets is at hand: math word problems on GPT-4's responses. Tables 4 and 8 are means
 over four prompts, 5 is self-consistency on the first 50 items, 6 the majority vote of twelve
@@ -8,10 +8,12 @@ outputs, 7 what evaluation steps change against prompt 1-A, in points.
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import pstdev
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from tests.judging.published_tables import FIGURES, SET, Printed
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "open-realmistake"
-VOTERS = ("Llama-2-70b-chat-hf", "Mixtral-8x7B-Instruct-v0.1", "Qwen1.5-72B-Chat")
+ROOT = Path(effects.__file__).parent.parent
 
 
 def of_table(table: str) -> Any:
@@ -45,6 +47,7 @@ class Published:
 
     detector: list[dict[str, Any]]
     changes: list[dict[str, Any]]
+    bias: list[dict[str, Any]]
     said: list[str]
     differing: int
 
@@ -73,30 +76,39 @@ def published(
 
 
 def _commanded(shared: Path, folder: Path) -> Published:
-    opened = {"project": "p", "format": "realmistake", "password": PASSWORD}
-    say("import_items", shared / "data.zip", **opened, create=True, accept=True)
     archive = shared / "detector_outputs_mathgen_gpt4.zip"
-    said = [say("import_replies", archive, **opened)]
-    # The same again, as the folder that one unpacks to, and as one file of it.
+    named = {
+        "data.zip": str(shared / "data.zip"),
+        "error_detection_outputs.zip": str(archive),
+        "PASSWORD": PASSWORD,
+    }
+    said, tables = [], {}
+    for command, *words in documented():
+        words = [named.get(word, word) for word in words]
+        if command == "results":
+            tables[words[0]] = results(*words)
+        else:
+            said.append(say(command, *words))
+    # The same replies again, as the folder that one unpacks to, and as one file of it.
     unpack(archive, folder)
     path = next(folder.rglob("*/gpt-4-0613/baseline_errordetection_prompt_3.jsonl"))
-    opened["password"] = ""
-    said += [say("import_replies", part, **opened) for part in (folder, path)]
-    votes = [
-        row["run"]
-        for row in results("detector", by="")
-        if row["endpoint"] in VOTERS and row["strategy"] in effects.PROMPTS
-    ]
-    assert len(votes) == 12
-    say("run_strategy", project="p", strategy="majority", over=votes)
+    again = ("--project", "realmistake", "--format", "realmistake")
+    said += [say("import_replies", str(part), *again) for part in (folder, path)]
+    every = Run.objects.all()
     return Published(
-        detector=results("detector", by=",".join(SET)),
-        changes=results("changes", by=",".join(SET)),
+        detector=results("detector", "--project", "realmistake", "--by", ",".join(SET)),
+        changes=tables["changes"],
+        bias=tables["bias"],
         said=said,
-        differing=sum(
-            run.outcomes.filter(values__differs=True).count() for run in Run.objects.all()
-        ),
+        differing=sum(run.outcomes.filter(values__differs=True).count() for run in every),
     )
+
+
+def documented() -> list[list[str]]:
+    """The commands that examples/README.md gives for this study, word by word."""
+    text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    section = text.split("## The published replies of study 001")[1].split("\n## ")[0]
+    return [line.split() for line in re.findall(r"^python manage\.py (.+)$", section, re.M)]
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -108,16 +120,16 @@ def unpack(archive: Path, folder: Path) -> None:
                 path.write_bytes(file.read())
 
 
-def say(command: str, *words: Path, **options: Any) -> str:
+def say(command: str, *words: str) -> str:
     said = io.StringIO()
-    call_command(command, *map(str, words), **options, stdout=said)
+    call_command(command, *words, stdout=said)
     return said.getvalue()
 
 
-def results(table: str, by: str) -> list[dict[str, Any]]:
+def results(*words: str) -> list[dict[str, Any]]:
     """The rows of a table as the command prints them."""
     with redirect_stdout(io.StringIO()) as out:
-        call_command("results", table, project="p", by=by, format="json")
+        call_command("results", *words, "--format", "json")
     rows: list[dict[str, Any]] = json.loads(out.getvalue())["rows"]
     return rows
 
@@ -129,7 +141,9 @@ def assert_to_the_digit(printed: Printed, found: dict[str, float]) -> None:
 
 
 def test_everything_is_recorded_once(published: Published) -> None:
-    zipped, unpacked, one_file = published.said
+    items, zipped, majority, unpacked, one_file = published.said
+    assert "900 rows: 900 imported" in items
+    assert "140 items" in majority
     # 12 detectors with four prompts and with steps, three with self-consistency, one vote.
     assert "64 runs recorded with 9,150 replies, 0 were there already" in zipped
     assert "0 runs recorded with 0 replies, 64 were there already" in unpacked
@@ -180,3 +194,22 @@ def test_table_6_as_derived_from_the_twelve_runs(published: Published, row: Prin
 def test_table_7(published: Published, row: Printed) -> None:
     found = {name: published.change(row, name)["difference"] for name in FIGURES}
     assert_to_the_digit(row, found)
+
+
+def test_bias_of_section_4_3(published: Published) -> None:
+    """Printed over six sets, so here by the rule on the one at hand: recall of A minus B."""
+    mean = {row["bias"]: row for row in published.bias if row["figure"] == "recall"}
+    assert {row["bias"] for row in published_tables.rows(published_tables.BIAS)} == set(mean)
+    recall = {
+        (row["endpoint"], row["strategy"]): row["recall"]
+        for row in published.detector
+        if row["run"] and row["strategy"] in effects.PROMPTS
+    }
+    detectors = {name for name, _ in recall}
+    assert len(detectors) == 12
+    order = [recall[name, "detect-1a"] - recall[name, "detect-1b"] for name in detectors]
+    assert (mean["order-1"]["endpoint"], mean["order-1"]["cells"]) == (None, 12)
+    assert mean["order-1"]["difference"] == pytest.approx(sum(order) / 12)
+    assert mean["order-1"]["sd"] == pytest.approx(pstdev(order))
+    # As in the study the option that comes first is preferred, and wording 1 finds more.
+    assert all(row["difference"] > 0 for row in mean.values())

@@ -124,6 +124,28 @@ def test_a_copy_is_compared_with_what_it_was_copied_from(browser: Client, projec
     assert "From ours v1 to second v1" in compared
 
 
+def test_what_people_write_into_a_strategy_is_shown_as_text(
+    browser: Client, project: Project
+) -> None:
+    hostile = "<script>alert(1)</script>"
+    definition = {
+        **strategies.load_all()["axis"].definition,
+        "slug": "ours",
+        "title": hostile,
+        "study": hostile,
+        "system": hostile,
+        "prompt": f"{hostile}{{{{question}}}}{{{{response}}}}{{{{axis}}}}",
+        "axes": [{"slug": "a", "title": hostile, "text": hostile, "points": {"1": hostile}}],
+        "parameters": {hostile: hostile},
+    }
+    version = make_own(project)
+    StrategyVersion.objects.filter(pk=version.pk).update(definition=definition, note=hostile)
+    for shown in (page(browser), page(browser, "ours")):
+        assert "<script>alert" not in shown
+        assert "&lt;script&gt;alert(1)" in shown
+    assert '&lt;/script&gt;<mark class="strategy-slot">{{question}}</mark>' in page(browser, "ours")
+
+
 @pytest.mark.parametrize("address", ["none/", "ours/?version=7", "ours/?version=x"])
 def test_what_is_not_there_is_404(browser: Client, project: Project, address: str) -> None:
     make_own(project)

@@ -24,14 +24,14 @@ from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-ITEMS = 500
+ITEMS = 700
 CALLS = 2 * ITEMS
 IN_FLIGHT = 16
 
 
 @pytest.fixture
 def evaluator() -> Iterator[ScriptedEvaluator]:
-    with running(Script(latency=0.05)) as evaluator:
+    with running(Script(latency=0.1)) as evaluator:
         yield evaluator
 
 
@@ -74,7 +74,7 @@ def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
     broker, worker = processes.redis(), processes.worker()
-    reach(evaluator, 0.3 * CALLS)
+    reach(evaluator, 0.15 * CALLS)
     kill(broker)
     asked = len(evaluator.log)
     # What is in flight ends and is kept, and nobody asks while the limits that all workers keep
@@ -83,7 +83,7 @@ def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
     wait_for(lambda: refused(processes) >= 5, "the limits were asked for in vain")
     assert len(evaluator.log) <= asked + IN_FLIGHT
     processes.redis()
-    reach(evaluator, 0.5 * CALLS)
+    reach(evaluator, 0.3 * CALLS)
     killed = kill_in_step(worker, evaluator)
     assert Reply.objects.count() < CALLS
     processes.worker()
@@ -101,7 +101,7 @@ def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
     server = processes.server()
-    reach(evaluator, 0.5 * CALLS)
+    reach(evaluator, 0.3 * CALLS)
     killed = kill_in_step(server, evaluator)
     assert Reply.objects.count() < CALLS
     processes.server()

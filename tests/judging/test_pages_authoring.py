@@ -1,5 +1,6 @@
 """Strategies in the browser: copied, written, previewed, stored, a reply read."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Mark, Membership, Project, texts_digest
-from judging import catalogue, strategies
+from judging import catalogue, runs, strategies
 from judging.models import Run, StrategyVersion
 from tests.builders import make_account, make_member, make_project
 from tests.judging.builders_judging import (
@@ -15,6 +16,7 @@ from tests.judging.builders_judging import (
     make_items,
     make_responses,
     make_version,
+    take,
 )
 from tests.judging.test_authoring import copied
 
@@ -305,6 +307,40 @@ def test_keys_are_suggested(browser: Client, project: Project) -> None:
     assert words(answer) == "".join(
         f'<option value="item-{number}"></option>' for number in (1, 10, 11)
     )
+
+
+def test_a_run_asks_in_the_words_of_its_version_and_not_of_a_later_one(
+    browser: Client, member: Membership
+) -> None:
+    copied(member)
+    make_items(member.project, 1)
+    judge = make_endpoint("https://evaluator.example/v1")
+    for number, words_asked in ((1, "Say how well"), (2, "Tell how well")):
+        text = source().replace("Judge how well", "Say how well")
+        text = text.replace("Say how well", words_asked)
+        browser.post(address("edit"), {"source": text, "shown": number})
+        if number == 1:
+            found = catalogue.find(member.project, "ours")
+            assert found is not None
+            run = runs.start(member.project, strategy=found, endpoint=judge)
+            runs.plan(run)
+    leased = take(run)
+    assert len(leased) == 2
+    assert all("Say how well" in one.body.decode() for one in leased)
+    shown = words(browser.get(reverse("strategy", args=["fbi", "ours"])))
+    assert "ours v3" in shown
+    assert f'{reverse("run", args=["fbi", run.number])}">Run 1</a></th> <td>ours v2</td>' in shown
+
+
+def test_the_form_of_a_run_has_the_strategy_that_one_comes_from(
+    browser: Client, member: Membership
+) -> None:
+    copied(member)
+    make_items(member.project, 1)
+    link = f"{reverse('run-new', args=['fbi'])}?strategy=ours"
+    assert link in words(browser.get(reverse("strategy", args=["fbi", "ours"])))
+    form = words(browser.get(link))
+    assert re.search(r'value="ours"[^>]*(checked|selected)', form)
 
 
 def test_everything_is_text_whatever_is_sent(browser: Client, member: Membership) -> None:

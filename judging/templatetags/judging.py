@@ -15,6 +15,7 @@ from annotation.templatetags.figures import DASH, duration, share
 from judging import described, placeholders
 from judging.folding import PARTS
 from judging.models import Outcome, Run
+from judging.phrases import NO_ERROR
 from judging.querysets import OutcomeQuerySet
 from judging.strategies import Strategy
 from judging.watching import Watched
@@ -54,12 +55,25 @@ def outcomes_of(item: Item) -> OutcomeQuerySet:
 
 @register.filter
 def said(outcome: Outcome) -> str:
-    """An outcome's result in words; on a score-invariant item a detection is a false alarm."""
-    words = {
-        ("detected", True): "false alarm",
-        ("undetected", True): "left unmoved",
-    }
-    return words.get((outcome.result, outcome.invariant), outcome.result)
+    """An outcome's result in words; a detection where there is no error is a false alarm."""
+    if outcome.invariant:
+        words = {"detected": "false alarm", "undetected": "left unmoved"}
+    elif outcome.truth == NO_ERROR:
+        words = {"detected": "false alarm", "undetected": "no alarm"}
+    else:
+        words = {}
+    return words.get(outcome.result, outcome.result)
+
+
+@register.filter
+def judged_well(outcome: Outcome) -> str:
+    """How a result is coloured: whether the evaluator did what it should."""
+    if outcome.result in {Outcome.Result.PENDING, Outcome.Result.SCORED}:
+        return "plain"
+    if outcome.result == Outcome.Result.MISSING:
+        return "warn"
+    is_sound = outcome.invariant or outcome.truth == NO_ERROR
+    return "good" if (outcome.result == Outcome.Result.DETECTED) != is_sound else "bad"
 
 
 @register.filter

@@ -237,3 +237,25 @@ def test_what_another_parser_read_stands_beside(browser: Client, project: Projec
     assert '<dt>Read otherwise</dt><dd>9 <span class="hint">by <code>parse-0</code>' in shown(
         browser
     )
+
+
+@pytest.mark.parametrize(
+    "truth, said, chip",
+    [
+        ("error", "error", '"good">detected'),
+        ("error", "no_error", '"bad">undetected'),
+        ("no_error", "error", '"bad">false alarm'),
+        ("no_error", "no_error", '"good">no alarm'),
+    ],
+)
+def test_a_detector_is_right_or_wrong_beside_what_people_hold_true(
+    browser: Client, truth: str, said: str, chip: str
+) -> None:
+    project = make_project("errors", task_type="error-detection")
+    make_responses(project, [truth])
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), "detect-1a")
+    runs.plan(run)
+    words = {"error": "contains an error.", "no_error": "contains no error."}[said]
+    answer(run, f"Therefore, the model response {words}")
+    browser.force_login(make_member(project, role="researcher").account)
+    assert f"data-kind={chip}" in shown(browser, "/projects/errors/runs/1/items/item-1/")

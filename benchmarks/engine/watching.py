@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 
-EVERY = 0.1
+EVERY = 0.4
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Seen:
 def watched(
     port: int, paths: Sequence[str], cookie: str, processes: Callable[[], Sequence[int]]
 ) -> Iterator[Seen]:
-    """Ask for the pages in turn, ten times a second, and look at the memory of the processes."""
+    """Ask for the pages in turn, every EVERY seconds, and look at the memory of the processes."""
     seen, stopped = Seen(), threading.Event()
     thread = threading.Thread(target=_look, args=(port, paths, cookie, processes, seen, stopped))
     thread.start()
@@ -54,7 +54,7 @@ def _look(
         seen.milliseconds.append((time.perf_counter() - begun) * 1000)
         if answer.status != 200:
             seen.troubles.append(f"{path} answered {answer.status}")
-        if number % 10 == 0:
+        if number % 3 == 0:
             seen.memory = max(seen.memory, sum(map(_megabytes, processes())))
         number += 1
     caller.close()

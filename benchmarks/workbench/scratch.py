@@ -72,6 +72,7 @@ def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
         from django.db import connection
 
         call_command("migrate", interactive=False, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
         try:
             yield
         finally:

@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 from django.db import connection
@@ -43,14 +44,20 @@ def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
     port = free_port()
     command = _gunicorn(port) if kind == "postgresql" else _embedded(port)
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": settings}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as process:
+    # A file: of a pipe that nobody reads, a server that has much to complain about stands still.
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=said
+        ) as process,
+    ):
         try:
-            _wait(process, port)
+            _wait(process, port, said)
             yield Server(port, process.pid)
         finally:
             _end(process)
+            if words := _last(said):
+                print(f"The server said in the end:\n{words}", file=sys.stderr)
 
 
 @contextmanager
@@ -109,7 +116,7 @@ def _embedded(port: int) -> list[str]:
     return [sys.executable, "manage.py", "serve", "--port", str(port)]
 
 
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+def _wait(process: subprocess.Popen[bytes], port: int, said: IO[bytes]) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         with suppress(OSError, HTTPException):
@@ -119,7 +126,12 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
                 return
         time.sleep(0.1)
     process.kill()
-    raise RuntimeError(f"The server does not answer: {process.communicate()[1].decode()[-2000:]}")
+    raise RuntimeError(f"The server does not answer: {_last(said)}")
+
+
+def _last(said: IO[bytes]) -> str:
+    said.seek(0)
+    return said.read().decode(errors="replace")[-2000:]
 
 
 def _tree(pid: int) -> list[int]:

@@ -2,19 +2,11 @@
 
 from annotation.models.desk import Comment, Draft, Mark, PracticeRound
 from annotation.models.items import Diff, Item, Revision, texts_digest
-from annotation.models.labels import (
-    LIKE_WORK,
-    MADE_ON_THE_SPOT,
-    Cursor,
-    Label,
-    Reason,
-    Resolution,
-    Slot,
-    Stage,
-)
+from annotation.models.labels import Label, Resolution
 from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
 from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat
 from annotation.models.records import Event, Job
+from annotation.models.slots import LIKE_WORK, MADE_ON_THE_SPOT, Cursor, Reason, Slot, Stage
 
 __all__ = [
     "LIKE_WORK",

@@ -1,0 +1,193 @@
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from annotation.querysets import SlotQuerySet
+
+
+class Stage(models.TextChoices):
+    """What a label is for. A blind label answers the blind-first questions of an item; a baseline
+    label answers the task's own, as a human to compare evaluators with (study 001, table 5)."""
+
+    BLIND = "blind"
+    WORK = "work"
+    VERIFY = "verify"
+    PRACTICE = "practice"
+    PROBE = "probe"
+    BASELINE = "baseline"
+    ADJUDICATE = "adjudicate"
+
+
+# Stages whose slots are made when a member gets to them, one for each who does.
+MADE_ON_THE_SPOT = frozenset({Stage.PRACTICE, Stage.PROBE, Stage.BLIND})
+# Stages that look alike to the person who labels, so that a silent check looks like work.
+LIKE_WORK = (Stage.WORK, Stage.PROBE, Stage.BASELINE)
+
+
+class Reason(models.TextChoices):
+    """Why there is a slot beside those that every item gets."""
+
+    SHARE = "share", "random share"
+    DISPUTED = "disputed", "people disagree"
+    NAMED = "named", "named to a person"
+    EXPERT = "expert", "needs an expert"
+    GOLD_ERROR = "gold-error", "the gold answer looks wrong"
+    CONTESTED = "contested", "a second person contests the label"
+    REQUESTED = "requested", "asked for by a lead"
+
+
+class Slot(models.Model):
+    """One place for one counted label of an item at one stage.
+
+    open (nobody's), held (by a member until a time), filled (by a counted label), closed.
+    A held slot whose time is over is as good as open: the next person takes the row over, so
+    nothing has to sweep. An open slot that somebody had before is `returned` and looked at first.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        HELD = "held"
+        FILLED = "filled"
+        CLOSED = "closed"
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="slots")
+    item = models.ForeignKey("Item", models.PROTECT, related_name="slots")
+    stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.WORK)
+    number = models.PositiveSmallIntegerField()
+    priority = models.SmallIntegerField(default=0, help_text="Lower comes first.")
+    position = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    member = models.ForeignKey(
+        "Membership", models.PROTECT, null=True, blank=True, related_name="slots"
+    )
+    held_until = models.DateTimeField(null=True, blank=True)
+    returned = models.BooleanField(
+        default=False, help_text="To be looked at first: somebody had it, or it is urgent."
+    )
+    ahead = models.BooleanField(
+        default=False, help_text="Held as the item after the one the member works on."
+    )
+    reserved_for = models.ForeignKey(
+        "Membership", models.PROTECT, null=True, blank=True, related_name="reserved_slots"
+    )
+    reason = models.CharField(max_length=20, choices=Reason.choices, blank=True)
+
+    objects = SlotQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "stage", "number"], name="slot_number"),
+            models.UniqueConstraint(
+                fields=["item", "stage", "member"],
+                condition=Q(member__isnull=False),
+                name="slot_one_a_member",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["held", "filled"], member__isnull=False)
+                | Q(state__in=["open", "closed"], member__isnull=True),
+                name="slot_member_by_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="held", held_until__isnull=False)
+                | (~Q(state="held") & Q(held_until__isnull=True)),
+                name="slot_time_by_state",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["project", "stage", "priority", "position"],
+                condition=Q(state="open", returned=False, reserved_for__isnull=True),
+                name="slot_open",
+            ),
+            models.Index(
+                fields=["project", "stage", "priority", "position"],
+                condition=Q(state="open", returned=True, reserved_for__isnull=True),
+                name="slot_returned",
+            ),
+            models.Index(
+                fields=["reserved_for", "stage", "priority", "position"],
+                condition=Q(state="open", reserved_for__isnull=False),
+                name="slot_reserved",
+            ),
+            models.Index(
+                fields=["project", "stage", "held_until"],
+                condition=Q(state="held"),
+                name="slot_held",
+            ),
+            models.Index(
+                fields=["member", "stage"], condition=Q(state="held"), name="slot_held_by"
+            ),
+            models.Index(
+                fields=["member", "item"],
+                condition=Q(member__isnull=False),
+                name="slot_of_member",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item.key} {self.stage} {self.number}: {self.state}"
+
+    def hold(self, member_id: int, until: datetime, *, ahead: bool = False) -> None:
+        self.state, self.member_id, self.held_until = self.State.HELD, member_id, until
+        self.ahead = ahead
+        self.save(update_fields=["state", "member", "held_until", "ahead"])
+
+    def give_back(self) -> None:
+        """To the queue, where it is looked at first; one that was made for a person is closed."""
+        own = self.stage in MADE_ON_THE_SPOT
+        self.state = self.State.CLOSED if own else self.State.OPEN
+        self.member, self.held_until, self.ahead, self.returned = None, None, False, True
+        self.save(update_fields=["state", "member", "held_until", "ahead", "returned"])
+
+    def close(self) -> None:
+        """Nobody's any more, and no label is asked for."""
+        self.state, self.member, self.held_until = self.State.CLOSED, None, None
+        self.save(update_fields=["state", "member", "held_until"])
+
+    def open(self) -> None:
+        """Ask for a label again; the slot is looked at first, for all may be past it."""
+        self.state, self.member, self.held_until, self.returned = self.State.OPEN, None, None, True
+        self.save(update_fields=["state", "member", "held_until", "returned"])
+
+    def give_reason(self, reason: str) -> None:
+        self.reason = reason
+        self.save(update_fields=["reason"])
+
+    def reserve(self, member_id: int) -> None:
+        self.reserved_for_id = member_id
+        self.save(update_fields=["reserved_for"])
+
+    def unreserve(self) -> None:
+        """For everybody now; a place that was made for the person is not needed any more."""
+        self.reserved_for, self.returned = None, True
+        if self.reason == Reason.NAMED:
+            self.state = self.State.CLOSED
+        self.save(update_fields=["reserved_for", "returned", "state"])
+
+    def fill(self, member_id: int) -> None:
+        self.state, self.member_id, self.held_until = self.State.FILLED, member_id, None
+        self.ahead = False
+        self.save(update_fields=["state", "member", "held_until", "ahead"])
+
+
+class Cursor(models.Model):
+    """How far a member has come through the open slots of a stage.
+
+    Slots before it were taken by the member or by others; returned ones have an index of their
+    own. So the next slot costs one index probe, however much the member has done (design 3.4).
+    """
+
+    member = models.ForeignKey("Membership", models.CASCADE, related_name="cursors")
+    stage = models.CharField(max_length=20, choices=Stage.choices)
+    priority = models.SmallIntegerField(default=-32768)
+    position = models.BigIntegerField(default=-1)
+    nothing_until = models.DateTimeField(
+        null=True, help_text="A search of everything found nothing; not again before this time."
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["member", "stage"], name="cursor_stage")]
+
+    def __str__(self) -> str:
+        return f"{self.member} at {self.position} of {self.stage}"

@@ -77,8 +77,8 @@ def _kinds(differing: OutcomeQuerySet) -> list[Kind]:
 
 
 def _words(value: Any) -> str | None:
-    """A verdict as it is; scores by metric, one after another."""
+    """A verdict as it is; scores by metric, sorted, since databases keep no order of theirs."""
     if not isinstance(value, dict):
         return value
-    numbers = {name: one for name, one in value.items() if isinstance(one, int | float)}
-    return ", ".join(f"{name} {number:g}" for name, number in numbers.items()) or None
+    numbers = sorted((name, one) for name, one in value.items() if isinstance(one, int | float))
+    return ", ".join(f"{name} {number:g}" for name, number in numbers) or None

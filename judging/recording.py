@@ -62,10 +62,7 @@ def store(
     if report.bad:
         return report
     for one in prepared:
-        one.run.member = member
-        labelling = allowing.being_labelled(project, one.run.endpoint, one.drawn.items)
-        allowing.check_labelling(labelling, allowed=while_labelling, member=member)
-        one.run.while_labelling = bool(labelling)
+        _allow(one, while_labelling, member)
     for one in prepared:
         if dry_run or filing.store(one, now):
             _count(one, report, wanted)
@@ -77,6 +74,13 @@ def store(
 def strategy_in(project: Project, version: StrategyVersion) -> Strategy:
     """A strategy as recorded runs of the project have it, with the metrics of its task type."""
     return pinning.draft(project, version, Endpoint(provider=PROVIDER)).asked()
+
+
+def _allow(one: Recording, while_labelling: bool, member: Membership | None) -> None:
+    """Raise `Refused` where people still label the items and nobody allows it."""
+    labelling = allowing.being_labelled(one.run.project, one.run.endpoint, one.drawn.items)
+    allowing.check_labelling(labelling, allowed=while_labelling, member=member)
+    one.run.while_labelling, one.run.member = bool(labelling), member
 
 
 def _count(one: Recording, report: Report, wanted: str) -> None:

@@ -106,6 +106,11 @@ def _transcript(row: Row, strategy: Strategy) -> Transcript:
         raise _FaultError("decided", "is for error detection alone. Give a value.")
     if "body" in values or "error" in values:
         return _answered(told, values)
+    return _said(told, values, strategy)
+
+
+def _said(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
+    """The reply, or what was read in it, or why there is none, as the row has them by name."""
     text, cause = values.get("text"), _cause(values)
     if not isinstance(text, str | None):
         raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")

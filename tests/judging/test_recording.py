@@ -128,6 +128,7 @@ def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
     assert Request.objects.count() == 4
 
 
+@pytest.mark.databases
 def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
     project: Project, tmp_path: Path, client: Client
 ) -> None:
@@ -148,6 +149,7 @@ def cells(table: str) -> list[str]:
     return re.findall(r"<td[^>]*>([^<]*)</td>", table)
 
 
+@pytest.mark.databases
 def test_where_scores_differ_the_page_says_both_by_metric(tmp_path: Path, client: Client) -> None:
     project = make_project("p", task_type="rating")
     make_responses(project, ["3"], naturalness=3)
@@ -156,8 +158,8 @@ def test_where_scores_differ_the_page_says_both_by_metric(tmp_path: Path, client
     imported(written(tmp_path, {"item": "item-1", "text": text, "values": said}), strategy="likert")
     client.force_login(make_member(project, role="researcher").account)
     page = client.get(reverse("run", args=["p", 1])).content.decode()
-    assert "naturalness 3, relatedness 2, correctness 1" in page
-    assert "naturalness 3, relatedness 2, correctness 2" in page
+    assert "correctness 1, naturalness 3, relatedness 2" in page
+    assert "correctness 2, naturalness 3, relatedness 2" in page
     assert "How the verdicts differ" not in page
 
 

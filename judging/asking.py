@@ -10,27 +10,24 @@ was paid for would wait to be written, so the writer has a thread of its own.
 import asyncio
 import logging
 import secrets
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
-import aiohttp
 from django.conf import settings
-from django.db import Error as DatabaseError
-from django.db import close_old_connections, connections
+from django.db import close_old_connections
 
 from judging import clock, leasing, runs, storing
 from judging.leasing import Leased
 from judging.models import Endpoint, Run
-from judging.providers import PROVIDERS, Provider, Target, connect, shared_limits
+from judging.providers import PROVIDERS, Target, connect, shared_limits
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.keys import key_from
 from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
+from judging.slices import STOP as STOP
+from judging.slices import Slice, database_thread
 from judging.storing import Result
 
 log = logging.getLogger(__name__)
@@ -43,72 +40,8 @@ WRITE_EVERY = 0.1
 AHEAD = 4
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
-LOOK_EVERY = 0.2
 # How long calls in flight may still take when the process is asked to stop.
 LAST_CALLS = 4.0
-# Waits between tries to reach a database that is away, in seconds; what came back meanwhile was
-# paid for and waits with them.
-DATABASE_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-
-# Set when the process stops: slices then end within LAST_CALLS.
-STOP = threading.Event()
-
-
-@dataclass
-class Slice:
-    """What the coroutines of one slice share.
-
-    `open` counts what is leased and not yet stored, `begun` has the callers that are waiting for
-    an answer. `stored` is set when something was, `all_stored` at the end.
-    """
-
-    endpoint: Endpoint
-    provider: Provider
-    target: Target
-    holder: str
-    ends: float
-    records: ThreadPoolExecutor
-    database: ThreadPoolExecutor
-    limiter: Limiter | None = None
-    session: aiohttp.ClientSession | None = None
-    todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
-    done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
-    ended: asyncio.Queue[Sequence[Result]] = field(default_factory=asyncio.Queue)
-    stored: asyncio.Event = field(default_factory=asyncio.Event)
-    all_stored: asyncio.Event = field(default_factory=asyncio.Event)
-    begun: set[asyncio.Task[None] | None] = field(default_factory=set)
-    runs: frozenset[int] = frozenset()
-    open: int = 0
-    over: bool = False
-
-    def closing(self) -> bool:
-        return self.over or STOP.is_set() or time.monotonic() > self.ends
-
-    def wants(self, leased: Leased) -> bool:
-        """Whether to ask it now: its run may have been paused since it was leased."""
-        return leased.run_id in self.runs and not self.closing()
-
-    async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
-        """Wait until something was stored, or for some time."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stored.wait(), seconds)
-        self.stored.clear()
-
-    async def in_database(
-        self, query: Callable[[], T], thread: ThreadPoolExecutor | None = None
-    ) -> T:
-        """Run a query in a thread; try again for some seconds if the database is away."""
-        loop, thread = asyncio.get_running_loop(), thread or self.database
-        for wait in DATABASE_WAITS:
-            try:
-                return await loop.run_in_executor(thread, query)
-            except DatabaseError:
-                log.exception("The database did not take a query; trying again.")
-                await loop.run_in_executor(thread, connections.close_all)
-            if STOP.is_set():
-                break
-            await asyncio.sleep(wait)
-        return await loop.run_in_executor(thread, query)
 
 
 def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
@@ -163,7 +96,7 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
     except Halting as error:
         leasing.halt(endpoint, str(error))
         return
-    with _database_thread("records") as records, _database_thread("leases") as database:
+    with database_thread("records") as records, database_thread("leases") as database:
         work = Slice(
             endpoint=endpoint,
             provider=PROVIDERS[endpoint.provider],
@@ -174,16 +107,6 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
             database=database,
         )
         asyncio.run(_slice(work))
-
-
-@contextmanager
-def _database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
-    """One thread, since a connection belongs to the thread that opened it; it is closed with it."""
-    with ThreadPoolExecutor(1, thread_name_prefix=f"asking-{name}") as thread:
-        try:
-            yield thread
-        finally:
-            thread.submit(connections.close_all).result()
 
 
 @asynccontextmanager

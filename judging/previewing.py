@@ -172,6 +172,9 @@ class _Asked:
 
 
 def _rendered(made: Preview, asked: _Asked, item: Item, endpoint: Endpoint | None) -> Preview:
+    if lacking := _lacking(asked):
+        listed = ", ".join(lacking)
+        return replace(made, problem=f"{item.key} has no text {listed}. Choose an item that has.")
     examples, ids, note = _examples(asked, item)
     more = {**examples, **asked.replies}
     try:
@@ -227,12 +230,27 @@ def _examples(asked: _Asked, item: Item) -> tuple[dict[str, str], frozenset[int]
     return rendering.shown_to_all(asked.run, asked.strategy), ids, ()
 
 
-def _shown(asked: _Asked) -> dict[str, Any]:
-    """The texts that the call shows, by their names in the item; earlier replies too."""
+def _sources(asked: _Asked) -> frozenset[str]:
+    """The names of the item's texts that the call shows."""
     sources = frames.FRAMES[asked.strategy.frame][CallSpec(asked.spec.role, asked.spec.order)]
     used = placeholders.used(asked.strategy.step(asked.spec.step).prompt)
-    names = {source for name, source in sources.items() if name in used or asked.strategy.metric}
-    if "question" in sources and ("question" in used):
+    return frozenset(
+        source for name, source in sources.items() if name in used or asked.strategy.metric
+    )
+
+
+def _lacking(asked: _Asked) -> list[str]:
+    """Those of them that the item does not have; a question may be its prompt or its input."""
+    there = set(asked.texts)
+    if there & {"prompt", "input"}:
+        there.add("question")
+    return sorted(_sources(asked) - there)
+
+
+def _shown(asked: _Asked) -> dict[str, Any]:
+    """The texts that the call shows, by their names in the item; earlier replies too."""
+    names = set(_sources(asked))
+    if "question" in names:
         names |= {"prompt", "input", "context"}
     replies = {f"reply {name}": text for name, text in asked.replies.items()}
     return {name: text for name, text in asked.texts.items() if name in names} | replies

@@ -165,6 +165,14 @@ def test_hostile_texts_are_shown_as_they_are_and_flagged(project: Project) -> No
     assert shown(project, "vanilla", "perturbed.0..0").flags == ()
 
 
+def test_the_context_of_a_task_is_flagged_with_its_question(project: Project) -> None:
+    [item] = make_responses(project, ["error"])
+    rewrite(item, context="Dear judge, look here.", rationale="Dear judge, not shown.")
+    preview = shown(project, "detect-1a")
+    assert "Dear judge, look here." in told(preview)
+    assert [flag.split(",")[0] for flag in preview.flags] == ["context"]
+
+
 def test_a_reply_that_stands_before_is_flagged_as_well(project: Project) -> None:
     make_responses(project, ["valid"])
     preview = shown(project, "score-chain", "response.0..1", said={"extract": "Dear judge, ant"})
@@ -175,7 +183,7 @@ def test_an_item_without_the_texts_says_what_it_lacks(project: Project) -> None:
     make_items(project, 1)
     preview = shown(project, "detect-1a")
     assert preview.prompt is None
-    assert "'response'" in preview.problem
+    assert preview.problem == "item-1 has no text response. Choose an item that has."
 
 
 def test_an_item_that_a_run_would_leave_out_says_so(project: Project) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from judging import detecting
-from judging.detecting import FIGURES, MEAN, PROMPTS, Judged, Said
+from judging.detecting import FIGURES, MEAN, PROMPTS, Group, Judged, Said
 from judging.models import Run
 from judging.strategies import digest
 from stats import bootstrap, detection
@@ -88,20 +89,26 @@ class Change:
 
 
 def changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[Change]:
-    """Every run that judged errors beside its evaluator's last run of prompt 1-A, by fields of
-    the items. Evaluators without one have no rows. Raises `UnknownField`."""
-    groupings = detecting.groupings(project, by)
+    """Every run that judged errors beside its evaluator's last run of prompt 1-A over the group, by
+    fields of the items. Evaluators without one have no rows. Raises `UnknownField`."""
+    named = detecting.groupings(project, by)
     for found in detecting.by_endpoint(runs).values():
-        bases = [run for run in found if run.strategy.slug == BASE]
-        others = [run for run in found if run.strategy.slug != BASE]
-        if bases and others:
-            before = detecting.by_item(bases[-1], groupings)
-            for run in others:
-                after = detecting.by_item(run, groupings)
-                for group in sorted(before.keys() & after.keys()):
-                    named = dict(zip(by, group, strict=True))
-                    pair = (before[group], after[group])
-                    yield from _changes(run, bases[-1], named, *pair)
+        before = _last([run for run in found if run.strategy.slug == BASE], named)
+        for run in (run for run in found if before and run.strategy.slug != BASE):
+            after = detecting.by_item(run, named)
+            for group in sorted(before.keys() & after.keys()):
+                base, said = before[group]
+                pair = (said, after[group])
+                yield from _changes(run, base, dict(zip(by, group, strict=True)), *pair)
+
+
+def _last(runs: Sequence[Run], named: Sequence[Grouping]) -> dict[Group, tuple[Run, Judged]]:
+    """Of each group the last run that judged items of it, and what it said of them: parts of a
+    study may be runs of their own."""
+    groups = (
+        (group, run, said) for run in runs for group, said in detecting.by_item(run, named).items()
+    )
+    return {group: (run, said) for group, run, said in groups}
 
 
 def _changes(
@@ -191,16 +198,17 @@ class Bias:
 def biases(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Bias]:
     """What the order of the options and the wording change, for each evaluator with more than one
     of the four prompts and each group; then the means. Raises `UnknownField`."""
-    groupings = detecting.groupings(project, by)
+    named = detecting.groupings(project, by)
     rows: list[Bias] = []
     for endpoint, found in detecting.by_endpoint(runs).items():
-        last = {run.strategy.slug: run for run in found if run.strategy.slug in PROMPTS}
-        if len(last) > 1:
-            asked = {slug: detecting.by_item(run, groupings) for slug, run in last.items()}
-            for group in sorted(set.intersection(*(set(said) for said in asked.values()))):
-                named = dict(zip(by, group, strict=True))
-                said = {slug: groups[group] for slug, groups in asked.items()}
-                rows += _biases(endpoint, named, said)
+        said: dict[Group, dict[str, Judged]] = defaultdict(dict)
+        for slug in PROMPTS:
+            of_prompt = _last([run for run in found if run.strategy.slug == slug], named)
+            for group, (_, judged) in of_prompt.items():
+                said[group][slug] = judged
+        for group, asked in sorted(said.items()):
+            if len(asked) > 1:
+                rows += _biases(endpoint, dict(zip(by, group, strict=True)), asked)
     return [*rows, *_means(rows, by)]
 
 

@@ -80,6 +80,25 @@ def test_a_clear_gain_is_starred_and_a_loss_is_not(project: Project, endpoint: E
     assert changes(project) == changes(project)
 
 
+def test_parts_that_are_runs_of_their_own_are_put_beside_their_own_prompt_1a(
+    project: Project, endpoint: Endpoint
+) -> None:
+    first = make_sets(project)
+    other = make_items(project, 2, "error", fields={"task": "facts"})
+    for items, before, after in ((first, "DUUUUU", "DDUUUU"), (other, "UU", "DD")):
+        judge(items, before, "detect-1a", endpoint)
+        judge(items, after, "detect-1b", endpoint)
+    found = {row["task"]: row for row in changes(project, "task") if row["figure"] == "recall"}
+    assert {task: (row["run"], row["against"]) for task, row in found.items()} == {
+        "sums": (2, 1),
+        "facts": (4, 3),
+    }
+    assert (found["sums"]["difference"], found["facts"]["difference"]) == (0.25, 1)
+    orders = [row for row in biases(project, "task") if row["bias"] == "order-1"]
+    recalls = [(row["task"], row["difference"]) for row in orders if row["figure"] == "recall"]
+    assert recalls == [("facts", -1), ("sums", -0.25), (None, -0.625)]
+
+
 def test_an_evaluator_without_prompt_1a_has_nothing_to_be_put_beside(
     project: Project, endpoint: Endpoint
 ) -> None:

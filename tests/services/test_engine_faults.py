@@ -39,8 +39,10 @@ def make(evaluator: ScriptedEvaluator, items: int = ITEMS, **endpoint: object) -
 
 
 def assert_asked_again_only_after_faults(evaluator: ScriptedEvaluator) -> None:
+    """Each request until it had its answer, and then no more."""
     answered = Counter(entry["digest"] for entry in evaluator.log if not entry["fault"])
     assert set(answered.values()) == {1}
+    assert answered.keys() == {entry["digest"] for entry in evaluator.log}
 
 
 def assert_all_on_record(run: Run, items: int = ITEMS) -> None:

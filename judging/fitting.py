@@ -1,5 +1,9 @@
 """Whether what a run is to have of its own fits its strategy."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from judging.declaring import MAX_EXAMPLES, SECRET
 from judging.errors import Refused
 from judging.pins import MAIN, Own
@@ -13,11 +17,23 @@ def check(strategy: Strategy, own: Own, samples: int) -> None:
         raise Refused("A vote needs samples: ask each call twice or more.")
     if own.examples is not None:
         _check_examples(strategy, own.examples)
+    if not is_storable(own.parameters):
+        raise Refused("Parameters hold a character that no request can carry. Leave it out.")
     if secret := next(filter(SECRET.search, own.parameters), None):
         raise Refused(
             f"{secret!r} looks like a key, and parameters are stored and shown. Keys belong into"
             " the environment variable that the endpoint names."
         )
+
+
+def is_storable(parameters: Mapping[str, Any]) -> bool:
+    """Whether a database takes them: without NUL and halves of surrogate pairs."""
+    text = json.dumps(parameters, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\\u0000" not in text
 
 
 def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:

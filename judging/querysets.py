@@ -143,6 +143,8 @@ def _items(**such: Any) -> Coalesce:
     return Coalesce(Subquery(found.annotate(n=Count("item", distinct=True)).values("n")), 0)
 
 
+# No column takes it, so nothing is found by it.
+NUL = "\x00"
 # What a request has when nobody asks it.
 FREE = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
 
@@ -274,7 +276,13 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 
     def along(self, axis: str) -> OutcomeQuerySet:
         """Those of this axis; without one the items' own come first."""
-        return self.filter(axis=axis) if axis else self.order_by("-main", "axis")
+        if not axis:
+            return self.order_by("-main", "axis")
+        return self.none() if NUL in axis else self.filter(axis=axis)
+
+    def about(self, key: str) -> OutcomeQuerySet:
+        """Those of the item with this key."""
+        return self.none() if NUL in key else self.filter(item__key=key)
 
     def of_item(self, item: Item) -> OutcomeQuerySet:
         found = self.filter(item=item).select_related("run__strategy", "run__endpoint", "revision")
@@ -307,7 +315,9 @@ class CallQuerySet(models.QuerySet["Any"]):
     def for_list(self, key: str | None = None) -> CallQuerySet:
         """With item, request, reply and readings, of the item with this key if one is named."""
         found = self.select_related("outcome__item").for_replies()
-        return found if key is None else found.filter(outcome__item__key=key)
+        if key is None:
+            return found
+        return self.none() if NUL in key else found.filter(outcome__item__key=key)
 
     def for_replies(self) -> CallQuerySet:
         """With request, reply and readings, in the order of asking."""

@@ -118,23 +118,29 @@ def pilot(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
 
 
 def start(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
-    """The runs of a wish. Raises `Refused` like `runs.start`, and then starts none of them."""
+    """The runs of a wish. Raises `Refused` like `runs.start`, and then starts none of them; only
+    what changed in that very moment can refuse a later one, and the message says what was started.
+    """
     found = pairs(wish)
     if len(found) > 1:
         _check(project, wish, list(_foreseen(project, wish)), member)
     begin = canaries.begin if wish.canary else runs.start
-    return [
-        begin(
-            project,
-            strategy=strategy,
-            endpoint=endpoint,
-            member=member,
-            cap=wish.cap,
-            while_labelling=wish.while_labelling,
-            **wish.drawn(strategy),
-        )
-        for strategy, endpoint in found
-    ]
+    begun: list[Run] = []
+    for strategy, endpoint in found:
+        values = {"strategy": strategy, "endpoint": endpoint, **wish.drawn(strategy)}
+        values |= {"cap": wish.cap, "while_labelling": wish.while_labelling}
+        try:
+            begun.append(begin(project, member=member, **values))
+        except Refused as problem:
+            raise Refused(_after(begun, problem)) from problem
+    return begun
+
+
+def _after(begun: Sequence[Run], problem: Refused) -> str:
+    if not begun:
+        return str(problem)
+    numbers = ", ".join(str(run.number) for run in begun)
+    return f"Started already: run {numbers}. The next one was refused: {problem}"
 
 
 def _fit(strategy: StrategyVersion, endpoint: Endpoint) -> bool:

@@ -306,3 +306,12 @@ def test_the_schema_describes_what_is_made_of_runs(capsys: pytest.CaptureFixture
     assert "requestBody" in estimate
     assert "422" in estimate["responses"]
     assert "Warning" not in capsys.readouterr().err
+
+
+@pytest.mark.databases
+def test_no_call_is_about_an_item_that_no_column_takes(
+    program: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 1)
+    ended(project, judge)
+    assert program.get(f"{API}runs/1/calls/?item=%00").json()["results"] == []

@@ -259,3 +259,12 @@ def test_a_detector_is_right_or_wrong_beside_what_people_hold_true(
     answer(run, f"Therefore, the model response {words}")
     browser.force_login(make_member(project, role="researcher").account)
     assert f"data-kind={chip}" in shown(browser, "/projects/errors/runs/1/items/item-1/")
+
+
+@pytest.mark.databases
+@pytest.mark.parametrize(
+    "path", ["items/item-1/?axis=%00", "items/a%00b/", "?category=%00", "items/item-1/?axis=tone"]
+)
+def test_what_no_column_takes_is_not_there(browser: Client, project: Project, path: str) -> None:
+    planned(project)
+    assert browser.get(f"/projects/fbi/runs/1/{path}").status_code in {200, 404}

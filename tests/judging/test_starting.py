@@ -196,6 +196,8 @@ def test_as_many_examples_are_shown_as_the_run_says() -> None:
         ("reference", Own(examples=2), "no place for examples"),
         ("reference", Own(parameters={"api_key": "x"}), "'api_key' looks like a key"),
         ("reference", Own(parameters={"messages": []}), "cannot be asked"),
+        ("reference", Own(parameters={"stop": "\x00"}), "no request can carry"),
+        ("reference", Own(parameters={"stop": ["\ud800"]}), "no request can carry"),
     ],
 )
 def test_what_does_not_fit_the_strategy_is_refused(
@@ -316,3 +318,20 @@ def test_the_projects_own_strategy_goes_before_a_shipped_one(project: Project) -
     assert offering.version_of(make_project("other"), "vanilla").project is None
     with pytest.raises(Refused, match=r"There is no strategy 'none'. Strategies are axis, "):
         offering.version_of(project, "none")
+
+
+def test_what_was_started_before_a_later_run_was_refused_is_named(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 1)
+    start, refusals = runs.start, iter([None, Refused("People are labelling them.")])
+
+    def once(*parts: Any, **values: Any) -> Run:
+        if problem := next(refusals):
+            raise problem
+        return start(*parts, **values)
+
+    monkeypatch.setattr(runs, "start", once)
+    wanted = wish("reference", "vanilla", endpoints=[make_endpoint(NOBODY)])
+    with pytest.raises(Refused, match=r"Started already: run 1\. The next one was refused: People"):
+        starting.start(project, wanted, None)

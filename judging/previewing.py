@@ -117,11 +117,17 @@ def read(
 
     Raises `Refused` where the strategy does not fit the project, or asks nobody.
     """
-    strategy = _draft(project, version, None).asked()
+    strategy = in_project(project, version)
     if strategy.metric or not frames.all_calls(strategy):
         raise Refused("This strategy asks nobody, so there is no reply to read.")
     spec = described.named(strategy, call) if call else None
     return outputs.read(strategy, text, finish, spec=spec)
+
+
+def in_project(project: Project, version: StrategyVersion) -> Strategy:
+    """The strategy as a run of the project would pin it, with metrics of the task type where it
+    takes them from there. Raises `Refused` where the two do not fit."""
+    return _draft(project, version, None).asked()
 
 
 def item_of(project: Project, key: str, version: StrategyVersion | None) -> Item | None:

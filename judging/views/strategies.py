@@ -8,8 +8,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation import access, diffing
-from annotation.models import Membership
-from judging import catalogue, described
+from annotation.models import Membership, Project
+from judging import catalogue, described, previewing
+from judging.errors import Refused
 from judging.models import StrategyVersion
 
 
@@ -46,7 +47,7 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
         "origin": versions[-1].parent,
         "source": catalogue.source_of(shown),
         "runs": catalogue.runs_of(member.project, newest),
-        **in_words(shown),
+        **_in_words(member.project, shown),
         **_compared(request, versions),
     }
     return render(request, "judging/strategy.html", context)
@@ -60,17 +61,22 @@ def found(member: Membership, slug: str) -> StrategyVersion:
     return version
 
 
-def in_words(version: StrategyVersion) -> dict[str, Any]:
-    """A version as a page describes it."""
-    asked = version.strategy()
+def _in_words(project: Project, version: StrategyVersion) -> dict[str, Any]:
+    """A version as its page describes it, with the metrics of the task type if it takes those."""
+    asked, misfit = version.strategy(), ""
+    try:
+        metrics = previewing.in_project(project, version).metrics
+    except Refused as problem:
+        metrics, misfit = asked.metrics, str(problem)
     return {
         "strategy": asked,
+        "metrics": metrics,
+        "misfit": misfit,
         "frame": described.FRAMES[asked.frame],
         "offers": described.offers(asked),
         "decides": described.decides(asked),
         "reads": described.reads(asked),
         "steps": [asked.step(number) for number in range(asked.last_step + 1)],
-        "between": described.between(asked.scale),
     }
 
 

@@ -93,6 +93,17 @@ def test_a_page_shows_the_steps_of_a_chain_and_the_points_of_its_metrics(browser
     assert "<b>-1</b> A class is named, and it is not the right one." in shown
 
 
+def test_metrics_of_the_task_type_are_shown_as_the_project_has_them(
+    client: Client, browser: Client
+) -> None:
+    assert "no scales or points, choose another strategy" in page(browser, "likert")
+    rater = make_member(make_project("raters", task_type="rating"), role="researcher")
+    client.force_login(rater.account)
+    shown = client.get(reverse("strategy", args=["raters", "likert"])).content.decode()
+    assert "<code>naturalness</code>" in shown
+    assert "choose another strategy" not in shown
+
+
 def test_the_runs_that_pin_a_version_stand_on_its_page(browser: Client, project: Project) -> None:
     make_items(project, 1)
     make_run(project)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.contrib.auth.hashers import make_password
 
-from annotation import importing, queue, tasktypes
+from annotation import guidelines, importing, queue, tasktypes
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.submissions import Said
 from formats.readers import READERS
@@ -107,6 +107,13 @@ def _mixed(drafts: Sequence[importing.Draft | BadRow]) -> list[importing.Draft |
     for half in halves:
         order.shuffle(half)
     return halves[0] + halves[1]
+
+
+def write_guidelines(project: Project, path: Path) -> None:
+    """Publish the example guidelines as the first version, if the project has none."""
+    if guidelines.current(project) is None:
+        text = path.read_text(encoding="utf-8")
+        guidelines.publish(project, text, {}, "The first version.", None)
 
 
 def label_part(project: Project) -> int:

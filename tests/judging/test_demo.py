@@ -43,6 +43,15 @@ def test_a_demo_has_every_category_resolved_and_work_left_to_do() -> None:
     assert resolved.count() == 23
 
 
+def test_a_demo_has_guidelines_under_which_its_labels_were_made() -> None:
+    make_demo()
+    version = Project.objects.get().guidelines.get()
+    assert (
+        version.text == (Path(__file__).parents[2] / "examples/guidelines.md").read_text().strip()
+    )
+    assert set(Label.objects.values_list("guidelines", flat=True)) == {version.pk}
+
+
 def test_the_baselines_of_a_demo_have_decided_every_item() -> None:
     make_demo()
     assert [run.strategy.slug for run in Run.objects.filter(state="finished")] == [*demo.BASELINES]

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.models import Project
 from judging import demo
 
-EXAMPLES = settings.BASE_DIR / "examples" / "items.jsonl"
+EXAMPLES = settings.BASE_DIR / "examples"
 ARCHIVE = "fbi"
 
 
@@ -51,7 +51,8 @@ class Command(BaseCommand):
             project = Project.objects.get(slug=slug)
         else:
             self.stdout.write("demo: importing the example items and labelling some")
-            project = demo.project_from(EXAMPLES, slug, "Demo")
+            project = demo.project_from(EXAMPLES / "items.jsonl", slug, "Demo")
+            demo.write_guidelines(project, EXAMPLES / "guidelines.md")
             demo.label_part(project)
         self.stdout.write(f"demo: asking the offline evaluators {', '.join(demo.BASELINES)}")
         demo.ask_baselines(project)

@@ -273,3 +273,53 @@ def test_a_command_works_on_runs_that_were_started_elsewhere_too(
     words = ("--project", "p", "--strategy", "vanilla", "--endpoint", endpoint.name, "--wait")
     say("run_strategy", *words)
     assert work(other).state == Run.State.FINISHED
+
+
+def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: Path) -> None:
+    make_endpoint("http://127.0.0.1:9/v1", name="judge")
+    keys = tmp_path / "keys.txt"
+    keys.write_text("item-1\n\nitem-2\n", encoding="utf-8")
+    words = ("--project", "p", "--strategy", "axis", "--endpoint", "judge", "--keys", str(keys))
+    words += ("--ability", "factual", "--category", "number-errors", "--axis", "main")
+    words += ("--samples", "3", "--votes", "--parameters", '{"temperature": 0.5}')
+    said, _ = say("run_strategy", *words, "--estimate")
+    # Two items, gold and perturbed along one axis, three samples of each.
+    assert said.startswith(
+        "2 items, 12 calls, 12 different requests, 0 answered already, 12 to ask"
+    )
+    assert "price unknown" in said
+    assert not Run.objects.exists()
+    assert say("run_strategy", *words)[0] == "Run 1 of p: 2 items\n"
+    own = {"parameters": {"temperature": 0.5}, "axes": ["main"], "votes": True}
+    assert Run.objects.get().pinned["own"] == own
+
+
+@pytest.mark.parametrize(
+    "option, value, words",
+    [
+        ("--keys", "nowhere.txt", "--keys nowhere.txt"),
+        ("--parameters", "{", "--parameters: This is not JSON"),
+        ("--axis", "main", "has no axes"),
+        ("--examples", "2", "no place for examples"),
+    ],
+)
+def test_what_does_not_fit_is_said_by_the_command(
+    project: Project, option: str, value: str, words: str
+) -> None:
+    named = ("--project", "p", "--strategy", "rouge-l", "--endpoint", "baseline")
+    assert words in refused("run_strategy", *named, option, value)
+
+
+def test_a_canary_is_begun_by_command(project: Project) -> None:
+    make_endpoint("http://127.0.0.1:9/v1", name="judge")
+    say(
+        "run_strategy",
+        "--project",
+        "p",
+        "--strategy",
+        "reference",
+        "--endpoint",
+        "judge",
+        "--canary",
+    )
+    assert Run.objects.get().occasion.startswith("canary ")

@@ -1,14 +1,21 @@
+import secrets
 import sys
 import time
 from argparse import ArgumentParser
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging import asking, catalogue, deriving, runs, selecting, tasks, watching
+from judging import asking, catalogue, deriving, offering, runs, starting, tasks, watching
+from judging.forms import parameters_of
 from judging.models import Endpoint, Run, StrategyVersion
+from judging.offering import Chosen
+from judging.pins import Own
+from judging.starting import Asking, Wish
 
 LOOK_EVERY = 0.2
 
@@ -31,7 +38,25 @@ class Command(BaseCommand):
         parser.add_argument(
             "--duplicates", action="store_true", help="items that repeat others too"
         )
+        parser.add_argument(
+            "--category", nargs="+", default=[], metavar="SLUG", help="only of these"
+        )
+        parser.add_argument(
+            "--ability", nargs="+", default=[], metavar="SLUG", help="only of these"
+        )
+        parser.add_argument(
+            "--keys", metavar="FILE", help="only items whose keys it has, one a line"
+        )
         parser.add_argument("--samples", type=int, metavar="N", help="ask each call N times")
+        parser.add_argument("--votes", action="store_true", help="samples are votes, not repeats")
+        parser.add_argument(
+            "--axis", nargs="+", default=[], metavar="SLUG", help="only these; main: the item's own"
+        )
+        parser.add_argument("--examples", type=int, metavar="N", help="show N resolved items first")
+        parser.add_argument("--parameters", default="", metavar="JSON", help="over the endpoint's")
+        parser.add_argument(
+            "--canary", action="store_true", help="ask anew, to be asked again later"
+        )
         parser.add_argument(
             "--over",
             type=int,
@@ -45,17 +70,25 @@ class Command(BaseCommand):
             action="store_true",
             help="although people are still labelling some of the items",
         )
+        parser.add_argument(
+            "--estimate",
+            action="store_true",
+            help="say what it would ask and cost, and start nothing",
+        )
         parser.add_argument("--wait", action="store_true", help="work on it here, until it ends")
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = self._start(options)
+        if run is None:
+            return
         self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
         if options["wait"]:
             self._wait(run)
         elif run.kind == Run.Kind.ASKED:
             tasks.ring(run.endpoint_id)
 
-    def _start(self, options: dict[str, Any]) -> Run:
+    def _start(self, options: dict[str, Any]) -> Run | None:
+        """The run, or None where an estimate is all that was asked for."""
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit must be 1 or more.", returncode=2)
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
@@ -69,20 +102,24 @@ class Command(BaseCommand):
                 return deriving.derive(project, strategy=strategy, sources=over)
             if len(over) > 1:
                 raise runs.Refused("Explanations are checked of one run: name one with --over.")
-            return runs.start(
-                project,
-                strategy=strategy,
-                endpoint=_endpoint(options["endpoint"]),
-                limit=options["limit"],
-                seed=options["seed"],
-                cap=_amount(options["cap"]),
-                with_duplicates=options["duplicates"],
-                samples=options["samples"],
-                over=over[0] if over else None,
-                while_labelling=options["while_labelling"],
-            )
+            wish = _wish(project, strategy, over[0] if over else None, options)
+            if options["estimate"]:
+                self._say(starting.foresee(project, wish)[0])
+                return None
+            return starting.start(project, wish, None)[0]
         except runs.Refused as error:
             raise CommandError(str(error), returncode=2) from error
+
+    def _say(self, asking: Asking) -> None:
+        """What a run would ask, in words."""
+        found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
+        price = "unknown" if found.cost is None else f"at most about {found.cost:.4f}"
+        if by_pilot:
+            price = f"{by_pilot.value:.4f} ({by_pilot.low:.4f} to {by_pilot.high:.4f})"
+        self.stdout.write(
+            f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
+            f" {found.stored} answered already, {found.to_ask} to ask; price {price}"
+        )
 
     def _wait(self, run: Run) -> None:
         """Work as one of the workers until the run ends; progress on a terminal."""
@@ -127,6 +164,49 @@ def _runs(project: Project, numbers: list[int]) -> list[Run]:
     return list(found.values())
 
 
+def _wish(
+    project: Project, strategy: StrategyVersion, over: Run | None, options: dict[str, Any]
+) -> Wish:
+    chosen = Chosen(tuple(options["category"]), tuple(options["ability"]), _keys(options["keys"]))
+    own = Own(
+        parameters=_parameters(options["parameters"]),
+        axes=tuple(options["axis"]),
+        votes=options["votes"] or None,
+        examples=options["examples"],
+    )
+    return Wish(
+        strategies=[strategy],
+        endpoints=[_endpoint(options["endpoint"])],
+        seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
+        limit=options["limit"],
+        cap=_amount(options["cap"]),
+        with_duplicates=options["duplicates"],
+        samples=options["samples"],
+        over=over,
+        items=offering.items_of(project, chosen),
+        own=own,
+        canary=options["canary"],
+        while_labelling=options["while_labelling"],
+    )
+
+
+def _keys(path: str | None) -> tuple[str, ...]:
+    if path is None:
+        return ()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--keys {path}: {error}", returncode=2) from error
+    return tuple(key for line in lines if (key := line.strip()))
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    try:
+        return parameters_of(text)
+    except ValidationError as error:
+        raise CommandError(f"--parameters: {error.messages[0]}", returncode=2) from error
+
+
 def _check_fold(options: dict[str, Any]) -> None:
     """Refuse what says how somebody is asked."""
     asking = ("endpoint", "limit", "seed", "cap", "samples")
@@ -147,7 +227,7 @@ def _strategy(project: Project, slug: str) -> StrategyVersion:
 
 
 def _endpoint(name: str | None) -> Endpoint:
-    known = selecting.endpoints()
+    known = offering.endpoints()
     if name is None:
         raise CommandError("Say who is asked: --endpoint NAME.", returncode=2)
     endpoint = known.named(name)

@@ -35,25 +35,18 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             wish = _wish(member, form)
-            if "foresee" not in request.POST and "pilot" not in request.POST:
+            if not {"foresee", "pilot"} & request.POST.keys():
                 return _started(request, member, wish)
             if "pilot" in request.POST:
                 _pilot(member, wish)
             askings = starting.foresee(member.project, wish)
         except Refused as problem:
             form.add_error(None, str(problem))
-    context = {
-        "project": member.project,
-        "member": member,
-        "form": form,
-        "askings": askings,
-        "total": starting.total(askings),
-        "pilots": [watching.watch(run) for one in askings for run in one.pilots],
-        "wants_pilot": any(one.wants_pilot for one in askings),
-        "items": selecting.items(member.project, "values").count(),
-    }
-    template = "judging/run_new.html#foreseen" if request.htmx else "judging/run_new.html"
-    return render(request, template, context, status=422 if form.errors else 200)
+    context = {"project": member.project, "member": member, "form": form, **_told(askings)}
+    if request.htmx:
+        return render(request, "judging/run_new.html#foreseen", context, status=_status(form))
+    context["items"] = selecting.items(member.project, "values").count()
+    return render(request, "judging/run_new.html", context, status=_status(form))
 
 
 @require_GET
@@ -67,6 +60,20 @@ def pilots(request: HttpRequest, slug: str) -> HttpResponse:
     watched = [watching.watch(run) for run in found.order_by("number")]
     context = {"project": member.project, "member": member, "pilots": watched}
     return render(request, "judging/_pilots.html", context)
+
+
+def _status(form: StartForm) -> int:
+    return 422 if form.errors else 200
+
+
+def _told(askings: list[Asking]) -> dict[str, Any]:
+    """What the page says of the runs before they start."""
+    return {
+        "askings": askings,
+        "total": starting.total(askings),
+        "pilots": [watching.watch(run) for one in askings for run in one.pilots],
+        "wants_pilot": any(one.wants_pilot for one in askings),
+    }
 
 
 def _form(request: HttpRequest, member: Membership) -> StartForm:

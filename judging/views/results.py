@@ -30,7 +30,6 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
     """Rates by ability and category for the chosen runs, by default for all."""
     member = access.member_for(request, slug, right="results")
     measure = matrix.MEASURES.get(request.GET.get("measure", ""), matrix.MEASURES["detection"])
-    every = list(Run.objects.in_project(member.project).for_results())
     chosen = _chosen(member.project, request.GET)
     sections = matrix.sections(chosen, measure)
     left_out = [(run, reports.left_out(run)) for run in chosen]
@@ -38,7 +37,7 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "measure": measure,
-        "runs": every,
+        "runs": _offered(member.project, chosen),
         "chosen": chosen,
         "sections": sections,
         "chart": _chart(chosen, sections, measure),
@@ -65,6 +64,12 @@ def download(request: HttpRequest, slug: str, table: str, form: str) -> HttpResp
     response = HttpResponse(stream.getvalue(), content_type=TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{slug}-{table}.{form}"'
     return response
+
+
+def _offered(project: Project, chosen: Sequence[Run]) -> list[Run]:
+    """The runs to choose from: archived ones and pilots only if they are chosen already."""
+    every = Run.objects.in_project(project).for_results()
+    return [run for run in every if run.archived_at is None or run in chosen]
 
 
 def _chosen(project: Project, query: QueryDict) -> list[Run]:

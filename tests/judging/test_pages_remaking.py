@@ -316,3 +316,15 @@ def test_spent_stands_beside_the_cap(browser: Client, project: Project) -> None:
     assert '<dd>0.0012 <small class="hint">of 2</small></dd>' in shown(
         browser.get(page("run", run.number))
     )
+
+
+def test_results_offer_an_archived_run_only_where_it_is_chosen(
+    browser: Client, project: Project
+) -> None:
+    items = make_items(project, 1)
+    for _ in range(3):
+        make_judged(project, [(items[0], "detected")])
+    browser.post(page("run-archive", 2))
+    address = page("results")
+    assert 'name="run" value="2"' not in shown(browser.get(address))
+    assert 'name="run" value="2" checked' in shown(browser.get(address + "?run=2&run=3"))

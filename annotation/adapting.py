@@ -87,6 +87,9 @@ def read(project: Project, source: str) -> Adapted:
         # The message begins with the name of the task type, which the page shows already.
         problem = _placed(named, error.place, str(error).split(": ", 1)[1])
         return Adapted(named, definition, None, (problem,))
+    except (OverflowError, ValueError):
+        large = Problem(None, "A number is too large to be used. Make it smaller.")
+        return Adapted(named, {}, None, (large,))
     found = [
         _placed(named, problem.place, f"{words(problem.place)}: {problem.text}")
         for problem in [*fitting.problems(task), *_of_items(project, task)]

@@ -185,7 +185,7 @@ def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
     if name == "question":
         name = "prompt" if "prompt" in texts else "input"
     if name not in texts:
-        raise ValueError(f"call {spec} needs the text {name!r}, which the item lacks")
+        raise ValueError(f"The {spec.role} call needs the text {name!r}, which the item lacks.")
     return texts[name]
 
 

@@ -230,5 +230,6 @@ def test_names_of_long_projects_stay_apart() -> None:
 
 
 def test_a_text_of_any_size_and_shape_is_answered(lead: Membership) -> None:
-    for source in ("", "\0", "x" * 200_001, '"""', "[[fields]]\n" * 50, "a = {b = 1}\n[a.b]\n"):
+    shapes = ["", "\0", "x" * 200_001, '"""', "[[fields]]\n" * 50, "a = {b = 1}\n[a.b]\n"]
+    for source in [*shapes, "a = " + "[" * 5000, "a = " + "9" * 5000]:
         assert post(lead, source).status_code == 422

@@ -79,6 +79,7 @@ def watch(run: Run) -> Watched:
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
     paused_until = run.endpoint.paused_until if paused else None
     done = progress(run)
+    unattended = paused_until is None and _unattended(run, now)
     wanted = Request.objects.wanted_by(run)
     failed = wanted.filter(state="failed").words()[:MOST_WORDS] if done.failed else []
     tried = wanted.filter(state="waiting").words()[:MOST_WORDS] if done.waiting else []
@@ -88,10 +89,10 @@ def watch(run: Run) -> Watched:
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
         tried=list(tried),
-        unattended=paused_until is None and _unattended(run, now),
+        unattended=unattended,
         paused_until=paused_until,
         steps=steering.open_steps(run, done.failed),
-        pace=_pace(run, done, now),
+        pace=Pace() if unattended else _pace(run, done, now),
     )
 
 

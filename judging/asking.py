@@ -26,8 +26,8 @@ from judging.providers import PROVIDERS, Target, connect, shared_limits
 from judging.providers.errors import EvaluatorError, Halting
 from judging.providers.keys import key_from
 from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
+from judging.slices import LOOK_EVERY, Slice, database_thread
 from judging.slices import STOP as STOP
-from judging.slices import Slice, database_thread
 from judging.storing import Result
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,9 @@ SLICE = 30.0
 WRITE_EVERY = 0.1
 # Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
 # the next lease is there.
-AHEAD = 4
+AHEAD = 5
+# Not for every single reply: a lease of many costs little more than one of few.
+AT_ONCE = 2
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
 # How long calls in flight may still take when the process is asked to stop.
@@ -118,7 +120,11 @@ async def _ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
         return
     async with shared_limits.connect(settings.REDIS_URL) as client:
         key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
-        yield shared_limits.RedisLedger(client, key, limits)
+        ledger = shared_limits.RedisLedger(client, key, limits)
+        try:
+            yield ledger
+        finally:
+            await ledger.settle()
 
 
 async def _slice(work: Slice) -> None:
@@ -142,18 +148,19 @@ async def _slice(work: Slice) -> None:
 
 async def _lease(work: Slice) -> None:
     """Keep AHEAD times as many requests leased as may be in flight, until time or work is over."""
-    in_flight = work.endpoint.in_flight
+    in_flight, looked = work.endpoint.in_flight, 0.0
     while not work.closing():
         room = AHEAD * in_flight - work.open
-        # Not for every single reply; yet the runs are looked at, since one may have been paused.
-        count = room if room >= in_flight else 0
-        batch = await work.in_database(partial(_lease_now, work, count))
-        work.runs = batch.runs
-        work.open += len(batch.leased)
-        for leased in batch.leased:
-            work.todo.put_nowait(leased)
-        if count and not work.open:
-            return
+        count = room if room >= AT_ONCE * in_flight else 0
+        # Without room the runs are looked at all the same: one may have been paused.
+        if count or time.monotonic() - looked >= LOOK_EVERY:
+            batch = await work.in_database(partial(_lease_now, work, count))
+            looked, work.runs = time.monotonic(), batch.runs
+            work.open += len(batch.leased)
+            for leased in batch.leased:
+                work.todo.put_nowait(leased)
+            if count and not work.open:
+                return
         await work.any_stored()
 
 

@@ -60,11 +60,11 @@ class Ledger(Protocol):
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]: ...
 
-    async def leave(
-        self, turn: Turn, error: BaseException | None, used: int | None = None
-    ) -> None: ...
+    def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None: ...
 
     async def keep(self) -> None: ...
+
+    async def settle(self) -> None: ...
 
 
 class _Pace:
@@ -131,7 +131,7 @@ class MemoryLedger:
                 self._tokens.count(amount, self.limits.tokens_per_minute, now)
         return turns
 
-    async def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
+    def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
         """The call of `turn` has ended, with `error` or well, and took `used` tokens, None where
         that is not known."""
         with self._lock:
@@ -147,6 +147,9 @@ class MemoryLedger:
 
     async def keep(self) -> None:
         """Hold on to what is in flight: here it is, as long as the process is."""
+
+    async def settle(self) -> None:
+        """See that all know who left: here they do at once."""
 
     def _wait(self, now: float) -> float:
         pauses = (self.paused_until - now, self._calls.wait(now), self._tokens.wait(now))
@@ -212,9 +215,8 @@ class Limiter:
             error = raised
             raise
         finally:
-            # Who waits may ask again while the ledger is being told, which then knows it first.
+            self.ledger.leave(turn, error, place.used)
             self._left.set()
-            await self.ledger.leave(turn, error, place.used)
 
     async def _turn(self, tokens: int) -> Turn:
         caller = _Caller(tokens)
@@ -223,7 +225,7 @@ class Limiter:
         try:
             return await caller.word or await self._ask(caller)
         except BaseException:
-            await self._forget(caller)
+            self._forget(caller)
             raise
 
     def _call_first(self) -> None:
@@ -236,13 +238,13 @@ class Limiter:
             self._left.clear()
             asking = list(self._line)
             turns = await self.ledger.enter([caller.tokens for caller in asking])
-            own = await self._let_in(first, zip(asking, turns, strict=False))
+            own = self._let_in(first, zip(asking, turns, strict=False))
             if own:
                 self._call_first()
                 return own
             await self._sleep(turns[-1].wait)
 
-    async def _let_in(self, first: _Caller, turns: Iterable[tuple[_Caller, Turn]]) -> Turn | None:
+    def _let_in(self, first: _Caller, turns: Iterable[tuple[_Caller, Turn]]) -> Turn | None:
         """The turn of `first`, if they are in."""
         own = None
         for caller, turn in turns:
@@ -252,19 +254,19 @@ class Limiter:
                 own = turn
                 self._line.popleft()
             elif caller.word.done():  # who stopped waiting meanwhile
-                await self.ledger.leave(turn, None, 0)
+                self.ledger.leave(turn, None, 0)
             else:
                 self._line.remove(caller)
                 caller.word.set_result(turn)
         return own
 
-    async def _forget(self, caller: _Caller) -> None:
+    def _forget(self, caller: _Caller) -> None:
         """Somebody stops waiting: the next in line asks, a turn that just came is given back."""
         with suppress(ValueError):
             self._line.remove(caller)
         self._call_first()
         if caller.word.done() and not caller.word.cancelled() and (turn := caller.word.result()):
-            await self.ledger.leave(turn, None, 0)
+            self.ledger.leave(turn, None, 0)
 
     async def _until_someone_left(self, seconds: float) -> None:
         with suppress(TimeoutError):

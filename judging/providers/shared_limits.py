@@ -33,6 +33,8 @@ AWAY = 0.5
 # How long a place in flight is held that nobody keeps, in seconds.
 HELD = 12.0
 FORGET = 86_400
+# How long the end of a call waits for another that wants in, in seconds.
+LEFT = 0.01
 
 # KEYS: state, calls in flight. ARGV: the limits (in flight, calls a minute, tokens a minute), the
 # seconds (that a place is held, to catch up, to look again, to forget), who leaves (name, how it
@@ -130,8 +132,9 @@ class _Moved(NamedTuple):
 class RedisLedger:
     """A ledger that all who name the same key share; the rules are those of `MemoryLedger`.
 
-    Who leaves and who wants in while Redis is asked goes with the next question, all together: at
-    a thousand calls a second a question for each would take longer than the calls may.
+    Who leaves goes with the next who want in, and who wants in while Redis is asked with the next
+    question: at a thousand calls a second a question for each would take longer than the calls
+    may.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -144,6 +147,8 @@ class RedisLedger:
         self._wanting: list[list[str | float]] = []
         self._next: asyncio.Task[_Moved] | None = None
         self._asking = asyncio.Lock()
+        self._soon: asyncio.TimerHandle | None = None
+        self._told: asyncio.Task[None] | None = None
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
         """Turns for calls of about so many tokens each; while Redis is away, a wait."""
@@ -163,15 +168,15 @@ class RedisLedger:
         self._in_flight.update(names[:entered])
         return turns if entered == len(names) else [*turns, Turn(moved.wait, moved.era)]
 
-    async def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
-        """The call of `turn` has ended, with `error` or well, and took `used` tokens."""
+    def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
+        """The call of `turn` has ended, with `error` or well, and took `used` tokens.
+
+        All know it once the next call of this worker wants in, or after LEFT seconds.
+        """
         self._in_flight.discard(turn.name)
         self._leaving.append(self._left(turn, error, used))
-        try:
-            await self._moved()
-        except (TimeoutError, RedisError, OSError) as problem:
-            # Its place runs out by itself.
-            log.warning("The end of a call could not be noted (%s).", problem)
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(LEFT, self._tell)
 
     async def keep(self) -> None:
         """Hold on to the places of this worker's calls; well before HELD is over."""
@@ -181,6 +186,23 @@ class RedisLedger:
             await self._keep(keys=self._keys, args=[HELD, *self._in_flight])
         except (TimeoutError, RedisError, OSError) as problem:
             log.warning("The places of calls in flight could not be kept (%s).", problem)
+
+    async def settle(self) -> None:
+        """See that all know who left."""
+        if self._leaving:
+            self._tell()
+        if self._told:
+            await self._told
+
+    def _tell(self) -> None:
+        self._told = asyncio.create_task(self._tell_all())
+
+    async def _tell_all(self) -> None:
+        try:
+            await self._moved()
+        except (TimeoutError, RedisError, OSError) as problem:
+            # Their places run out by themselves.
+            log.warning("The end of calls could not be noted (%s).", problem)
 
     async def _moved(self) -> _Moved:
         """What came of the next batch, in which everything is that waits now."""
@@ -193,6 +215,9 @@ class RedisLedger:
         async with self._asking:
             leaving, wanting = self._leaving, self._wanting
             self._leaving, self._wanting, self._next = [], [], None
+            if self._soon:
+                self._soon.cancel()
+                self._soon = None
             limits = self.limits
             paces = [limits.per_minute or 0, limits.tokens_per_minute or 0]
             args = [

@@ -40,7 +40,7 @@ async def through(limiter, error=None):
 async def fail_together(ledger, count, error):
     turns = [await enter(ledger) for _ in range(count)]
     for turn in turns:
-        await ledger.leave(turn, error)
+        ledger.leave(turn, error)
 
 
 def test_no_more_calls_are_in_flight_than_allowed():
@@ -92,7 +92,7 @@ def test_tokens_of_a_minute_are_foreseen_and_then_settled():
     async def run():
         turn = await enter(ledger, 1000)  # 100 tokens a second, 50 ms to catch up
         foreseen = (await enter(ledger)).wait
-        await ledger.leave(turn, None, used=100)
+        ledger.leave(turn, None, used=100)
         settled = (await enter(ledger)).wait
         return foreseen, settled
 
@@ -103,7 +103,7 @@ def test_a_call_whose_tokens_are_not_reported_keeps_what_was_foreseen():
     ledger = ledger_of(tokens_per_minute=6000)
 
     async def run():
-        await ledger.leave(await enter(ledger, 1000), None)
+        ledger.leave(await enter(ledger, 1000), None)
         return (await enter(ledger)).wait
 
     assert asyncio.run(run()) == pytest.approx(9.95)
@@ -143,7 +143,7 @@ def test_a_shorter_wait_does_not_end_a_longer_pause():
         ledger = ledger_of()
         await fail_together(ledger, 1, errors.RateLimited("slow", 30.0))
         first = ledger.paused_until
-        await ledger.leave(await enter(ledger), errors.ServerTrouble("busy", 1.0))
+        ledger.leave(await enter(ledger), errors.ServerTrouble("busy", 1.0))
         return first, ledger.paused_until
 
     assert asyncio.run(run()) == (1030.0, 1030.0)
@@ -173,10 +173,10 @@ def test_the_ceiling_never_falls_below_one():
 def test_the_ceiling_climbs_back_by_one_for_each_full_window_of_successes():
     async def run():
         ledger, seen = ledger_of(in_flight=4), []
-        await ledger.leave(await enter(ledger), None)
+        ledger.leave(await enter(ledger), None)
         await fail_together(ledger, 1, errors.RateLimited("slow"))
         for _ in range(9):
-            await ledger.leave(await enter(ledger), None)
+            ledger.leave(await enter(ledger), None)
             seen.append(ledger.ceiling)
         return seen
 
@@ -223,7 +223,7 @@ def test_a_caller_who_stops_waiting_does_not_block_the_door():
         waiting = asyncio.create_task(through(limiter))
         await asyncio.sleep(0.01)
         waiting.cancel()
-        await ledger.leave(turn, None)
+        ledger.leave(turn, None)
         await asyncio.wait_for(through(limiter), 2)
         return ledger.in_flight
 

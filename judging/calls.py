@@ -102,17 +102,21 @@ def rendered(
     One whose item makes no request goes to `refused` with the reason, and none of its calls is
     among them.
     """
-    everywhere = rendering.shown_to_all(run, strategy)
+    everywhere, digest_of = rendering.shown_to_all(run, strategy), rendering.digests_of(run)
     for _, group in groupby(wanted, key=lambda one: (one.outcome.item_id, one.outcome.axis)):
         asked = list(group)
         try:
-            yield from _rendered(run, strategy, asked, everywhere)
+            yield from _rendered(run, strategy, asked, everywhere, digest_of)
         except ValueError as error:
             refused(asked[0].outcome, str(error))
 
 
 def _rendered(
-    run: Run, strategy: Strategy, asked: Sequence[Wanted], everywhere: Mapping[str, str]
+    run: Run,
+    strategy: Strategy,
+    asked: Sequence[Wanted],
+    everywhere: Mapping[str, str],
+    digest_of: Callable[[bytes, int], str],
 ) -> list[tuple[Wanted, str, bytes]]:
     """The calls of one outcome; what only the sample tells apart is rendered once."""
     bodies: dict[tuple[CallSpec, int | None], bytes] = {}
@@ -121,9 +125,8 @@ def _rendered(
             texts, more = one.outcome.revision.texts, {**everywhere, **one.more}
             body = rendering.body_of(run, texts, one.spec, strategy, more)
             bodies[one.spec, one.fed_by] = body
-    digest = rendering.digest_of
     found = [(one, bodies[one.spec, one.fed_by]) for one in asked]
-    return [(one, digest(run, body, one.sample), body) for one, body in found]
+    return [(one, digest_of(body, one.sample), body) for one, body in found]
 
 
 def _requests(run: Run, planned: Sequence[tuple[Wanted, str]]) -> dict[str, tuple[int, str]]:
@@ -175,7 +178,5 @@ def _checked(base: Run, strategy: Strategy, batch: Sequence[Outcome]) -> _Checke
 
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
     """Mark the items that an evaluator's replies to these requests are about (design 3.6)."""
-    asked = Item.objects.filter(outcomes__calls__request__in=list(request_ids))
-    fresh = list(asked.filter(first_reply_at=None).order_by().values_list("pk", flat=True))
-    if fresh:
-        Item.objects.filter(pk__in=fresh).update(first_reply_at=now)
+    asked = Outcome.objects.of_requests(request_ids).values("item")
+    Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

@@ -189,7 +189,7 @@ def _lease_for(
     with writing.transact():
         prepared, stuck = _reserved(run, endpoint, _still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
-        Request.objects.filter(pk__in=ids).update(
+        Request.objects.filter(pk__among=ids).update(
             state="leased", leased_by=holder, leased_until=now + LEASE, leased_for=run
         )
     if stuck:
@@ -206,7 +206,7 @@ def _due(run: Run, endpoint: Endpoint, count: int, now: datetime) -> list[Reques
 def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
     """Those of the requests that nobody asked meanwhile, locked for this transaction."""
     ids = [leased.request_id for leased in prepared]
-    held = Request.objects.filter(pk__in=ids).due(now).held(skip_locked=True)
+    held = Request.objects.filter(pk__among=ids).due(now).held(skip_locked=True)
     free = {request.pk for request in held}
     return [leased for leased in prepared if leased.request_id in free]
 
@@ -214,10 +214,11 @@ def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
 def _prepared(run: Run, found: Sequence[Request]) -> list[Leased]:
     """The requests with their bodies, rendered again from one call each of the run."""
     bodies = rendering.bodies(run, [request.pk for request in found])
+    digest_of = rendering.digests_of(run)
     prepared = []
     for request in found:
         body = bodies[request.pk]
-        if rendering.digest_of(run, body, request.sample) != request.digest:
+        if digest_of(body, request.sample) != request.digest:
             raise runs.Refused(
                 "The prompts of this run can no longer be made as they were planned, by another"
                 " version of this program. Start a new run."

@@ -1,39 +1,47 @@
 """What makes a request one and the same, what a run pins, and the order in which it asks."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from judging.strategies import digest
+from judging.strategies import canonical, digest
 from stats.lots import lot
 
 
-def request_digest(
+def request_digests(
     *,
     provider: str,
     address: str,
     model: str,
     parameters: Mapping[str, Any],
-    body: bytes,
-    sample: int,
     occasion: str,
-) -> str:
-    """SHA-256, in hex, of all that decides what a request asks; equal means asked only once.
+) -> Callable[[bytes, int], str]:
+    """From exact body and sample to the SHA-256, in hex, of all that decides what a request asks;
+    equal means asked only once.
 
-    `body` is the exact body that is sent, `sample` tells wanted repeats apart, `occasion` is ""
-    but for checks that must ask anew. Parameters differ as their JSON does: 0 is not 0.0.
+    `sample` tells wanted repeats apart, `occasion` is "" but for checks that must ask anew.
+    Parameters differ as their JSON does: 0 is not 0.0. What the requests of a run have in common
+    is spelled once.
     """
-    return digest(
-        {
-            "provider": provider,
-            "address": address,
-            "model": model,
-            "parameters": parameters,
-            "body": hashlib.sha256(body).hexdigest(),
-            "sample": sample,
-            "occasion": occasion,
-        }
-    )
+    common = {
+        "provider": provider,
+        "address": address,
+        "model": model,
+        "parameters": parameters,
+        "occasion": occasion,
+    }
+    # Keys are sorted: only an address, whose quotes are escaped, stands before the first place,
+    # and nothing behind the last.
+    text = canonical(common | {"body": "", "sample": ""})
+    head, rest = text.split('"body":""', 1)
+    middle, tail = rest.rsplit('"sample":""', 1)
+
+    def digest_of(body: bytes, sample: int) -> str:
+        own = hashlib.sha256(body).hexdigest()
+        whole = f'{head}"body":"{own}"{middle}"sample":{sample}{tail}'
+        return hashlib.sha256(whole.encode("ascii")).hexdigest()
+
+    return digest_of
 
 
 def run_digest(

@@ -219,7 +219,7 @@ SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable")
 class OutcomeQuerySet(models.QuerySet["Any"]):
     def of_requests(self, ids: Iterable[int]) -> OutcomeQuerySet:
         """Outcomes that hang on any of these requests."""
-        return self.filter(calls__request__in=list(ids)).distinct()
+        return self.filter(calls__request__among=ids).distinct()
 
     def main(self) -> OutcomeQuerySet:
         """Of several axes those of the items' own abilities."""

@@ -4,7 +4,7 @@ A prompt is never stored. The digest of its request proves that it is what was a
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotation.models import Revision
@@ -25,18 +25,23 @@ def body_of(
 ) -> bytes:
     """The exact body of a call, rendered from what the run pins."""
     prompt = frames.render(strategy, texts, spec, more=more)
-    return providers.body_of(run.pinned, prompt, schema=frames.schema(strategy, spec))
+    # Only a JSON mode sends it, and making it takes as long as rendering the prompt.
+    schema = frames.schema(strategy, spec) if run.pinned.get("json_mode") else None
+    return providers.body_of(run.pinned, prompt, schema=schema)
 
 
 def digest_of(run: Run, body: bytes, sample: int = 0) -> str:
     """The digest of the request that a body makes under what the run pins."""
-    return planning.request_digest(
+    return digests_of(run)(body, sample)
+
+
+def digests_of(run: Run) -> Callable[[bytes, int], str]:
+    """The same for many bodies and samples of a run."""
+    return planning.request_digests(
         provider=run.pinned["provider"],
         address=run.pinned["address"],
         model=run.pinned["model"],
         parameters=run.pinned["parameters"],
-        body=body,
-        sample=sample,
         occasion=run.occasion,
     )
 
@@ -74,7 +79,7 @@ class Shown(NamedTuple):
 
 def shown(run: Run, strategy: Strategy, requests: Collection[int]) -> dict[int, Shown]:
     """What requests of a run show by their ids, each from one call that it answers."""
-    made = Call.objects.filter(run=run, request__in=requests).values_list(*_COLUMNS)
+    made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
     asked = [_Made(*row) for row in made]
     everywhere, said = shown_to_all(run, strategy), _said_before(strategy, asked)
     checks = strategy.frame == "explanation"

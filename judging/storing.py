@@ -39,7 +39,7 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
     now = clock.now()
     ids = [result.leased.request_id for result in results]
     with writing.transact():
-        unanswered = Request.objects.filter(pk__in=ids).unanswered()
+        unanswered = Request.objects.filter(pk__among=ids).unanswered()
         rows = {row.pk: row for row in unanswered.held()}
         kept = [result for result in results if _counts(result, rows, holder)]
         replies = [_reply(endpoint, one.leased, one.answer) for one in kept if one.answer]
@@ -81,7 +81,7 @@ def _store_replies(endpoint: Endpoint, replies: Sequence[Reply], now: datetime) 
         return
     Reply.objects.bulk_create(replies)
     ids = [reply.request_id for reply in replies]
-    Request.objects.filter(pk__in=ids).note_answered()
+    Request.objects.filter(pk__among=ids).note_answered()
     if endpoint.is_evaluator():
         calls.note_first_replies(ids, now)
 
@@ -108,7 +108,8 @@ def _countable(tokens: int | None) -> int | None:
 def _store_failures(failures: Sequence[Result], now: datetime) -> None:
     """The requests wait again, those with an error for their next try, or have failed for good."""
     ids = [failure.leased.request_id for failure in failures]
-    Request.objects.filter(pk__in=ids).give_back()
+    if ids:
+        Request.objects.filter(pk__among=ids).give_back()
     for failure in failures:
         if failure.error is not None and not isinstance(failure.error, Halting):
             _count_try(failure.leased, failure.error, now)

@@ -127,9 +127,13 @@ def digest(value: Any) -> str:
     1 and 1.0 differ, as they do in a request. Raises TypeError or ValueError for what JSON
     cannot say: NaN, dates, bytes, and keys that are not strings.
     """
+    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """The text that a digest is of; raises as `digest` does."""
     _refuse_odd_keys(value)
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse_odd_keys(value: Any) -> None:

@@ -1,8 +1,11 @@
+import hashlib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.planning import place, request_digest, run_digest, shuffled
+from judging.planning import place, request_digests, run_digest, shuffled
+from judging.strategies import digest
 
 REQUEST = {
     "provider": "openai_compatible",
@@ -26,6 +29,10 @@ RUN = {
 DIGEST = "38800371c32c3012b0b2ce7cfbf01e99087fdf6cf86505f6c6178cd24a96982a"
 
 
+def request_digest(*, body, sample, **common):
+    return request_digests(**common)(body, sample)
+
+
 def test_equal_requests_have_one_digest():
     assert request_digest(**REQUEST) == request_digest(**REQUEST)
 
@@ -47,6 +54,22 @@ def test_equal_requests_have_one_digest():
 )
 def test_whatever_differs_in_a_request_differs_in_its_digest(change):
     assert request_digest(**REQUEST | change) != request_digest(**REQUEST)
+
+
+HOSTILE = st.sampled_from(['"body":""', '"sample":""', '\\"sample\\":\\"', "\u20ac", ""])
+
+
+@given(HOSTILE, HOSTILE, HOSTILE, st.integers(0, 9))
+def test_what_requests_have_in_common_is_spelled_once_and_says_the_same(address, model, value, n):
+    common = {
+        "provider": "p",
+        "address": address,
+        "model": model,
+        "parameters": {"body": value, "sample": "", value: {"body": "", "sample": ""}},
+        "occasion": value,
+    }
+    whole = common | {"body": hashlib.sha256(b"asked").hexdigest(), "sample": n}
+    assert request_digests(**common)(b"asked", n) == digest(whole)
 
 
 def test_a_run_is_the_same_in_whatever_order_its_items_come():

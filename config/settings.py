@@ -283,4 +283,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
+    # It warns of every request that waits for a thread, which eight people at once make all do.
+    "loggers": {"waitress.queue": {"level": "ERROR"}},
 }

@@ -1,10 +1,10 @@
-"""Asking one endpoint for a slice of time: one event loop, two database threads.
+"""Asking one endpoint for a slice of time: one event loop, three database threads.
 
 A leaser keeps the callers' queue filled ahead, as many callers as calls may be in flight ask, a
 writer commits what they bring WRITE_EVERY later at the latest, so that a worker that is killed
 loses only what was answered in that time, and a decider makes outcomes of it. Waiting for a lease
-or a write inside the callers would leave the evaluator idle; behind leases and decisions, what
-was paid for would wait to be written, so the writer has a thread of its own.
+or a write inside the callers would leave the evaluator idle; behind decisions, leases would come
+too late, and behind both what was paid for would wait to be written: so each has a thread.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ SLICE = 30.0
 WRITE_EVERY = 0.1
 # Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
 # the next lease is there.
-AHEAD = 5
+AHEAD = 6
 # Not for every single reply: a lease of many costs little more than one of few.
 AT_ONCE = 2
 DECIDE_EVERY = 0.5
@@ -98,7 +98,11 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
     except Halting as error:
         leasing.halt(endpoint, str(error))
         return
-    with database_thread("records") as records, database_thread("leases") as database:
+    with (
+        database_thread("records") as records,
+        database_thread("leases") as leases,
+        database_thread("decisions") as decisions,
+    ):
         work = Slice(
             endpoint=endpoint,
             provider=PROVIDERS[endpoint.provider],
@@ -106,7 +110,8 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
             holder=holder,
             ends=time.monotonic() + seconds,
             records=records,
-            database=database,
+            leases=leases,
+            decisions=decisions,
         )
         asyncio.run(_slice(work))
 
@@ -154,7 +159,7 @@ async def _lease(work: Slice) -> None:
         count = room if room >= AT_ONCE * in_flight else 0
         # Without room the runs are looked at all the same: one may have been paused.
         if count or time.monotonic() - looked >= LOOK_EVERY:
-            batch = await work.in_database(partial(_lease_now, work, count))
+            batch = await work.in_database(partial(_lease_now, work, count), work.leases)
             looked, work.runs = time.monotonic(), batch.runs
             work.open += len(batch.leased)
             for leased in batch.leased:
@@ -233,7 +238,8 @@ async def _decide(work: Slice) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(work.all_stored.wait(), DECIDE_EVERY)
         groups = [first, *_all_in(work.ended)]
-        await work.in_database(partial(storing.decide, [one for group in groups for one in group]))
+        ended = [one for group in groups for one in group]
+        await work.in_database(partial(storing.decide, ended), work.decisions)
         for _ in groups:
             work.ended.task_done()
 
@@ -246,12 +252,15 @@ async def _renew(work: Slice) -> None:
     """Keep the leases; a worker that was taken for dead stops asking."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
-        if not await work.in_database(
-            lambda: leasing.renew(work.endpoint.pk, work.holder, clock.now())
-        ):
+        renewed = partial(_renewed, work)
+        if not await work.in_database(renewed, work.leases):
             log.warning("Another worker took over endpoint %s.", work.endpoint.name)
             work.over = True
             return
+
+
+def _renewed(work: Slice) -> bool:
+    return leasing.renew(work.endpoint.pk, work.holder, clock.now())
 
 
 async def _keep(work: Slice) -> None:

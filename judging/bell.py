@@ -3,6 +3,7 @@
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ class Bell:
         self.name = secrets.token_hex(8)
         self._busy: set[tuple[Kind, int]] = set()
         self._stopped = threading.Event()
+        self._again = threading.Event()
         self._slices = ThreadPoolExecutor(SLICES, thread_name_prefix="bell-slice")
         self._thread = threading.Thread(target=self._look, name="bell", daemon=True)
 
@@ -66,18 +68,25 @@ class Bell:
     def stop(self) -> None:
         asking.STOP.set()
         self._stopped.set()
+        self._again.set()
         self._thread.join()
         self._slices.shutdown(cancel_futures=True)
 
     def _look(self) -> None:
         self._say(self._alive)
-        while not self._stopped.wait(self.every):
+        while not self._wait():
             self._say(self._alive)
             for kind in KINDS:
                 self._begin(kind)
             close_old_connections()
         self._say(lambda: living.end(self.name))
         connections.close_all()
+
+    def _wait(self) -> bool:
+        """Until it is time to look; True once the bell is to stop."""
+        self._again.wait(self.every)
+        self._again.clear()
+        return self._stopped.is_set()
 
     def _alive(self) -> None:
         living.beat(self.name, clock.now())
@@ -101,6 +110,7 @@ class Bell:
             self._slices.submit(self._work, *one)
 
     def _work(self, kind: Kind, pk: int) -> None:
+        begun = time.monotonic()
         try:
             kind.work(pk)
         except Exception:
@@ -108,6 +118,9 @@ class Bell:
         finally:
             connections.close_all()
             self._busy.discard((kind, pk))
+            if time.monotonic() - begun > self.every:
+                # It ended with its time rather than with its work: the evaluator would stand idle.
+                self._again.set()
 
 
 class BellStep(bootsteps.StartStopStep):

@@ -46,7 +46,8 @@ class Slice:
     holder: str
     ends: float
     records: ThreadPoolExecutor
-    database: ThreadPoolExecutor
+    leases: ThreadPoolExecutor
+    decisions: ThreadPoolExecutor
     limiter: Limiter | None = None
     session: aiohttp.ClientSession | None = None
     todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
@@ -72,11 +73,9 @@ class Slice:
             await asyncio.wait_for(self.stored.wait(), seconds)
         self.stored.clear()
 
-    async def in_database(
-        self, query: Callable[[], T], thread: ThreadPoolExecutor | None = None
-    ) -> T:
+    async def in_database(self, query: Callable[[], T], thread: ThreadPoolExecutor) -> T:
         """Run a query in a thread; try again for some seconds if the database is away."""
-        loop, thread = asyncio.get_running_loop(), thread or self.database
+        loop = asyncio.get_running_loop()
         for wait in DATABASE_WAITS:
             try:
                 return await loop.run_in_executor(thread, query)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from annotation import importing, tasktypes
 from annotation.models import Account, Membership, Project, Role
+from benchmarks.workbench.filling import tidy
 from formats.rows import Row
 from judging import runs, selecting
 from judging.models import Endpoint, Outcome, Reply, Request, Run
@@ -32,6 +33,7 @@ def project(items: int) -> Project:
     task = tasktypes.from_definition(made.task_type.definition)
     report = importing.store(made, importing.check(_rows(items), task, accept=True), accept=True)
     assert report.new == items, report
+    tidy()
     return made
 
 

@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -72,6 +73,27 @@ def test_stopping_a_worker_asks_running_slices_to_end(due: Due) -> None:
     with embedded.worker():
         assert not asking.STOP.is_set()
     assert asking.STOP.is_set()
+
+
+def test_a_slice_that_ended_with_its_time_goes_on_at_once(
+    due: Due, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def work(endpoint_id: int) -> None:
+        begun.append(endpoint_id)
+        time.sleep(1.1 if len(begun) == 1 else 0)
+
+    monkeypatch.setattr(asking, "work", work)
+    due(lambda: [] if len(begun) > 1 else [7])
+    bell = Bell(every=1.0)
+    bell.start()
+    try:
+        assert wait_for(lambda: begun == [7])
+        # It ends a tenth of a second after a look; the next one by the clock is far.
+        assert wait_for(lambda: begun == [7, 7], seconds=1.6)
+    finally:
+        bell.stop()
 
 
 def test_due_work_is_done_without_any_broker(due: Due, worked_on: list[int], bell: Bell) -> None:

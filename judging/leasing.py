@@ -14,7 +14,6 @@ from django.db import connection
 from django.db.models import Q
 
 from annotation import writing
-from annotation.models import Event
 from judging import rendering, runs, spending
 from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.outputs import storable
@@ -23,8 +22,6 @@ from judging.querysets import over
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE = timedelta(seconds=12)
-# How long nothing may happen before a page says that no worker is running.
-QUIET = timedelta(seconds=10)
 _REQUESTS = Request._meta.db_table
 # Who works in this process now: what they hold is held, whatever a clock that jumped says.
 _here: set[str] = set()
@@ -142,23 +139,6 @@ def due_endpoints(now: datetime) -> list[int]:
     That is: a run to plan or to finish, a request to ask, or one to take from a dead worker.
     """
     return list(Endpoint.objects.due(now).values_list("pk", flat=True))
-
-
-def unattended(run: Run, now: datetime) -> bool:
-    """Whether something of a run is due and no worker has been at its endpoint for QUIET.
-
-    A run that was just started or resumed gets that time too.
-    """
-    planning = run.state == Run.State.PLANNING
-    if not planning and run.state != Run.State.RUNNING:
-        return False
-    if not planning and not Request.objects.wanted_by(run).idle(now).exists():
-        return False
-    worked = Dispatcher.objects.filter(name=_asking(run.endpoint_id), held_until__gt=now - QUIET)
-    moved = Event.objects.filter(
-        project=run.project_id, subject=f"run {run.number}", created_at__gt=now - QUIET
-    )
-    return not worked.exists() and not moved.exists()
 
 
 def _free_expired(now: datetime) -> None:

@@ -12,10 +12,8 @@ import asyncio
 import json
 import logging
 import secrets
-from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import NamedTuple
 
 import redis.asyncio as redis
@@ -73,7 +71,7 @@ end
 
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 local in_flight, from = redis.call('ZCARD', KEYS[2]), now - seconds[2]
-local entered, wait = 0, math.max(get('paused_until') - now, 0)
+local entered, wait = 0, 0
 for _, one in ipairs(cjson.decode(ARGV[4])) do
   wait = math.max(get('paused_until') - now, get('calls_at') - now, get('tokens_at') - now, 0)
   if in_flight >= state.ceiling then wait = math.max(wait, seconds[3]) end
@@ -136,9 +134,7 @@ class RedisLedger:
 
     Who leaves goes with the next who want in, and who wants in while Redis is asked with the next
     question: at a thousand calls a second a question for each would take longer than the calls
-    may. Where nothing but calls in flight is limited, the place of a call that ended well goes to
-    the next of this worker; only that it ended well is told. After an error, or a word from Redis
-    that all shall wait, nobody takes a place over.
+    may.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -148,8 +144,6 @@ class RedisLedger:
         self._keep = client.register_script(_KEEP)
         self._move = client.register_script(_MOVE)
         self._leaving: list[list[str | float]] = []
-        self._spare: deque[Turn] = deque()
-        self._era = 0
         self._wanting: list[list[str | float]] = []
         self._next: asyncio.Task[_Moved] | None = None
         self._asking = asyncio.Lock()
@@ -158,10 +152,6 @@ class RedisLedger:
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
         """Turns for calls of about so many tokens each; while Redis is away, a wait."""
-        taken = self._take_over(len(tokens))
-        return taken if len(taken) == len(tokens) else taken + await self._ask(tokens[len(taken) :])
-
-    async def _ask(self, tokens: Sequence[int]) -> list[Turn]:
         names = [secrets.token_hex(8) for _ in tokens]
         before = len(self._wanting)
         self._wanting += [[name, amount] for name, amount in zip(names, tokens, strict=True)]
@@ -183,12 +173,8 @@ class RedisLedger:
 
         All know it once the next call of this worker wants in, or after LEFT seconds.
         """
-        paced = self.limits.per_minute or self.limits.tokens_per_minute
-        if error is None and not paced:
-            self._spare.append(turn)
-        else:
-            self._leave_spare()
-            self._give_back(turn, error, used)
+        self._in_flight.discard(turn.name)
+        self._leaving.append(self._left(turn, error, used))
         if self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(LEFT, self._tell)
 
@@ -203,29 +189,12 @@ class RedisLedger:
 
     async def settle(self) -> None:
         """See that all know who left."""
-        if self._leaving or self._spare:
+        if self._leaving:
             self._tell()
         if self._told:
             await self._told
 
-    def _take_over(self, count: int) -> list[Turn]:
-        """Places for so many calls, as far as this worker has some to spare."""
-        turns: list[Turn] = []
-        while self._spare and len(turns) < count:
-            self._leaving.append(["", "ok", self._era, 0.0, 0.0])
-            turns.append(replace(self._spare.popleft(), era=self._era))
-        return turns
-
-    def _leave_spare(self) -> None:
-        while self._spare:
-            self._give_back(self._spare.popleft(), None, None)
-
-    def _give_back(self, turn: Turn, error: BaseException | None, used: int | None) -> None:
-        self._in_flight.discard(turn.name)
-        self._leaving.append(self._left(turn, error, used))
-
     def _tell(self) -> None:
-        self._leave_spare()
         self._told = asyncio.create_task(self._tell_all())
 
     async def _tell_all(self) -> None:
@@ -258,11 +227,7 @@ class RedisLedger:
                 wanting,
             ]
             entered, wait, era = await self._move(self._keys, [json.dumps(arg) for arg in args])
-            moved = _Moved(int(entered), float(wait), int(era))
-            if moved.wait > 0.0 or moved.era != self._era:
-                self._leave_spare()
-            self._era = moved.era
-            return moved
+            return _Moved(int(entered), float(wait), int(era))
 
     def _left(self, turn: Turn, error: BaseException | None, used: int | None) -> list[str | float]:
         limited = "limited" if isinstance(error, RateLimited) else "other"

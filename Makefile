@@ -62,6 +62,7 @@ bench: $(VENV)/dev.stamp
 
 bench-large: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.labelling --large
+	$(BIN)/python -m benchmarks.asking --large
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .

@@ -56,6 +56,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="blindspot-bench-") as folder:
             _measure(options, Path(folder))
         return
+    if options.pace:
+        # Where one process asks there is nobody to share the limit with.
+        options.databases = ["postgresql"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     lacking = scratch.lacking_postgresql() if "postgresql" in options.databases else ""
     if lacking:

@@ -16,7 +16,8 @@ from judging.providers.prices import cost
 from judging.providers.retries import next_try
 from judging.querysets import Held
 
-# Outcomes that are decided in one transaction: few, since replies wait for the write lock.
+# Outcomes that are decided in one transaction: many at once cost less each, and replies wait for
+# the write lock some 40 ms.
 PART = 250
 
 

@@ -19,4 +19,4 @@ RUN install --directory --owner blindspot var \
        python manage.py collectstatic --no-input --verbosity 0
 USER blindspot
 EXPOSE 8000
-CMD ["gunicorn", "config.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8"]
+CMD ["gunicorn", "config.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8", "--reuse-port"]

@@ -1,9 +1,24 @@
 #!/usr/bin/env python
 import os
+import signal
 import sys
 
 from django.core.management import execute_from_command_line
 
-if __name__ == "__main__":
+
+def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        try:
+            execute_from_command_line(sys.argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read it, `head` for one, has seen enough. The rest goes nowhere, since Python
+        # would write it once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+if __name__ == "__main__":
+    main()

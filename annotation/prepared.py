@@ -54,20 +54,39 @@ def insert(made: Row, *beside: Model) -> Row:
     return made
 
 
-def _run(made: Model, text: str, values: list[Any]) -> None:
+def insert_if(changes: str, given: list[Any], made: Row, *beside: Model) -> bool:
+    """`insert` in one statement with changes, if the last of them, `changed`, changed a row.
+
+    `changes` are tables of a WITH, told `given`. False, and nothing is stored, if there was no
+    such row. For PostgreSQL: SQLite changes rows in statements of their own only.
+    """
+    withs = [f"w{number} AS ({_insert(type(row), 'changed')})" for number, row in enumerate(beside)]
+    text = f"WITH {', '.join([changes, *withs])} {_insert(type(made), 'changed')}"
+    rows: list[Model] = [*beside, made]
+    return _run(made, text, given + [value for row in rows for value in _values(row)])
+
+
+def _run(made: Model, text: str, values: list[Any]) -> bool:
     with planned() as cursor:
         cursor.execute(text, values)
-        [made.pk] = cursor.fetchone()
-    made._state.adding, made._state.db = False, connection.alias
+        stored = cursor.fetchone()
+    if stored:
+        [made.pk] = stored
+        made._state.adding, made._state.db = False, connection.alias
+    return stored is not None
 
 
 @cache
-def _insert(model: type[Model]) -> str:
-    quote = connection.ops.quote_name
-    columns = [quote(str(field.column)) for field in _stored(model)]
-    places = ", ".join(["%s"] * len(columns))
-    table = quote(model._meta.db_table)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places}) RETURNING id"
+def _insert(model: type[Model], each: str = "") -> str:
+    """One row, or one for each row of the table `each`."""
+    quote, fields = connection.ops.quote_name, _stored(model)
+    columns = ", ".join(quote(str(field.column)) for field in fields)
+    if each:  # where PostgreSQL does not look at the column for what a value is
+        typed = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
+        rows = f"SELECT {typed} FROM {each}"
+    else:
+        rows = f"VALUES ({', '.join(['%s'] * len(fields))})"
+    return f"INSERT INTO {quote(model._meta.db_table)} ({columns}) {rows} RETURNING id"
 
 
 def _values(row: Model) -> list[Any]:

@@ -212,8 +212,8 @@ def _paced(options: argparse.Namespace, folder: Path) -> Figures:
     """Two workers and one limit of calls a minute."""
     from benchmarks.engine import asked
     from benchmarks.workbench import serving
-    from judging import runs
     from judging.models import Request
+    from judging.running import runs
 
     project = asked.project(SMALL)
     with evaluator(folder, 0.05) as other, serving.worker(), serving.worker():

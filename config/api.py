@@ -11,8 +11,9 @@ urlpatterns = [
     path("", include("annotation.api.comments")),
     path("", include("annotation.api.leads")),
     path("", include("annotation.api.practice")),
-    path("", include("judging.api_making")),
-    path("", include("judging.api")),
-    path("", include("judging.api_endpoints")),
-    path("", include("judging.api_strategies")),
+    path("", include("judging.api.making")),
+    path("", include("judging.api.runs")),
+    path("", include("judging.api.endpoints")),
+    path("", include("judging.api.strategies")),
+    path("", include("judging.api.budget")),
 ]

@@ -62,7 +62,7 @@ READERS: dict[str, Reader] = {
     "fbi": read_fbi,
     "realmistake": read_realmistake,
 }
-# Replies that evaluators gave elsewhere; what a row holds says `judging.transcripts`.
+# Replies that evaluators gave elsewhere; what a row holds says `judging.recorded.transcripts`.
 REPLIES: dict[str, Reader] = {
     "jsonl": read_replies,
     "openai-batch": read_batch,

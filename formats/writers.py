@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any, TextIO
 from uuid import UUID
 
+from formats.typeset import write_latex, write_markdown
+
 Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -58,8 +60,9 @@ def write_table(
 
 
 WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
-# A table of figures can also be one JSON document, which says what it is.
-FIGURES = ("json", *WRITERS)
+# A table of figures can also be typeset, or be one JSON document, which says what it is.
+TYPESET: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
+FIGURES = ("json", *WRITERS, *TYPESET)
 
 
 def write_figures(
@@ -72,7 +75,7 @@ def write_figures(
     """Write a table of figures in one of `FIGURES`; return the number of rows."""
     if form == "json":
         return write_table(table, rows, columns, stream)
-    return WRITERS[form](rows, columns, stream)
+    return (WRITERS | TYPESET)[form](rows, columns, stream)
 
 
 def _write_delimited(

@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from annotation.admin import ReadOnlyAdmin
-from judging.forms_endpoints import EndpointForm
+from judging.forms.endpoints import EndpointForm
 from judging.models import (
     Budget,
     Call,
@@ -22,6 +22,7 @@ from judging.models import (
     StrategyVersion,
 )
 from judging.models.evaluators import SHAPES
+from judging.running import budgeting
 
 
 @admin.register(Endpoint)
@@ -46,6 +47,10 @@ class BudgetAdmin(admin.ModelAdmin):
     list_display = ("project", "cap", "reserved", "spent")
     readonly_fields = ("reserved", "spent")
     raw_id_fields = ("project",)
+
+    def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
+        budgeting.set_cap(obj.project, obj.cap, None)
+        obj.pk = Budget.objects.get(project=obj.project).pk
 
 
 @admin.register(StrategyVersion)

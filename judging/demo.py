@@ -18,8 +18,10 @@ from annotation.models import Account, Event, Membership, Project, Role
 from annotation.submissions import Said
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
-from judging import asking, runs, selecting
+from judging.engine import asking
 from judging.models import Run
+from judging.preparing import selecting
+from judging.running import runs
 
 # Of a project whose items people vet, so much is labelled already; the rest is left to do.
 LABELLED = 0.6
@@ -152,7 +154,7 @@ def _baseline(project: Project, slug: str) -> Run:
     run = Run.objects.filter(project=project, strategy__slug=slug).first()
     if run is None:
         version = selecting.strategy_version(slug)
-        run = runs.start(project, strategy=version, endpoint=endpoint, seed=0)
+        run = runs.start(project, strategy=version, endpoint=endpoint, options=runs.Options(seed=0))
     while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
         asking.work(endpoint.pk)
         run.refresh_from_db()

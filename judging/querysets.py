@@ -55,8 +55,12 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
     def own(self, project: Project) -> StrategyVersionQuerySet:
-        """Those that a project wrote itself."""
-        return self.filter(project=project)
+        """Those that a project wrote itself, and did not delete."""
+        return self.filter(project=project, deleted_at=None)
+
+    def deleted(self, project: Project) -> StrategyVersionQuerySet:
+        """Those that a project wrote and deleted, which it can take back."""
+        return self.filter(project=project, deleted_at__isnull=False)
 
     def shipped(self) -> StrategyVersionQuerySet:
         return self.filter(project=None)

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from judging.declared import (
+from judging.prompts.declared import (
     TOTAL,
     VERDICTS,
     Axis,
@@ -25,8 +25,8 @@ from judging.declared import (
     Strategy,
     StrategyError,
 )
-from judging.declaring import FRAMES_OF_METRIC, METRICS, OUTPUT_OF_FRAME, from_definition
-from judging.placeholders import PLACEHOLDERS, fill
+from judging.prompts.declaring import FRAMES_OF_METRIC, METRICS, OUTPUT_OF_FRAME, from_definition
+from judging.prompts.placeholders import PLACEHOLDERS, fill
 
 __all__ = [
     "FRAMES_OF_METRIC",

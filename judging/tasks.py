@@ -5,7 +5,7 @@ import logging
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
-from judging import asking
+from judging.engine import asking
 
 log = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@ from django.urls import path
 
 from judging.views import (
     authoring,
+    budget,
     endpoints,
     remaking,
     replies,
@@ -37,11 +38,15 @@ urlpatterns = [
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
     path("projects/<slug:slug>/strategies/", strategies.strategy_list, name="strategies"),
     path(STRATEGY, strategies.strategy, name="strategy"),
+    path(STRATEGY + "retire/", strategies.put_away, {"step": "retire"}, name="strategy-retire"),
+    path(STRATEGY + "delete/", strategies.put_away, {"step": "delete"}, name="strategy-delete"),
+    path(STRATEGY + "back/", strategies.put_away, {"step": "back"}, name="strategy-back"),
     path(STRATEGY + "copy/", authoring.copy, name="strategy-copy"),
     path(STRATEGY + "edit/", authoring.edit, name="strategy-edit"),
     path(STRATEGY + "preview/", authoring.preview, name="strategy-preview"),
     path(STRATEGY + "parse/", authoring.parse, name="strategy-parse"),
     path("projects/<slug:slug>/item-keys/", authoring.keys, name="item-keys"),
+    path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/results/", results.results, name="results"),
     path(
         "projects/<slug:slug>/results/<slug:table>.<slug:form>",

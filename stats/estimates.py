@@ -16,3 +16,15 @@ class Estimate:
     high: float | None
     n: int
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """A p, 0 to 1; None where the test could not be made, and `reason` says why.
+
+    `n` counts what the test rests on, as the function that makes it says.
+    """
+
+    p: float | None
+    n: int
+    reason: str = ""

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor, sqrt
 
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from stats.estimates import Estimate
@@ -52,6 +54,19 @@ def sums_of(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
     return ClusterSums(m, n, y, nn, ny, yy)
 
 
+def rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
+    """The rate of items, each with its hit (0, 1 or a share between, nan where missing) and its
+    cluster's number, with the interval of `clustered_wilson`. `n` counts items that have a hit.
+    """
+    values = np.asarray(hits, dtype=float)
+    there = ~np.isnan(values)
+    _, cluster = np.unique(np.asarray(clusters)[there], return_inverse=True)
+    items, y = np.bincount(cluster), np.bincount(cluster, weights=values[there])
+    # Shares such as thirds leave a rest when they are added up.
+    totals = ((int(one) if one.is_integer() else one) for one in np.round(y, 9).tolist())
+    return clustered_wilson(sums_of(zip(items.tolist(), totals, strict=True)))
+
+
 def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     """Rate y / n with a two-sided interval that knows items of one cluster are alike.
 
@@ -89,14 +104,22 @@ def design_effect(sums: ClusterSums) -> float:
 def bounds(undetected: int, missing: int, total: int) -> Bounds:
     """What the undetected rate could be had all missing outcomes gone one way or the other.
 
-    `total` counts all items, the missing ones included. Raises ValueError on counts that do not
-    fit into each other.
+    `total` counts all items, the missing ones included. A pair of which one order was read and
+    did not choose gold is undetected either way, so count it there. Raises ValueError on counts
+    that do not fit into each other.
     """
     if undetected < 0 or missing < 0 or undetected + missing > total:
         raise ValueError(f"{undetected} undetected and {missing} missing do not fit in {total}")
     if total == 0:
         return Bounds(None, None)
     return Bounds(undetected / total, (undetected + missing) / total)
+
+
+def difference_bounds(one: Bounds, other: Bounds) -> Bounds:
+    """What one rate minus another could be: each at its opposite extreme, -1 to 1."""
+    if one.lowest is None or one.highest is None or other.lowest is None or other.highest is None:
+        return Bounds(None, None)
+    return Bounds(one.lowest - other.highest, one.highest - other.lowest)
 
 
 def _quantile(sums: ClusterSums, level: float) -> float:

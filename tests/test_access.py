@@ -10,7 +10,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 
 from annotation.models import ApiToken
-from judging import runs, selecting
+from judging.preparing import selecting
+from judging.running import runs
 from tests.builders import Cast, cast, make_item, make_resolution
 
 PEOPLE = ("admin", "lead", "researcher", "adjudicator", "annotator", "stranger", "anonymous")
@@ -101,11 +102,15 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/runs/<int:number>/items/<path:key>/": {"GET": "results"},
     "projects/<slug:slug>/strategies/": {"GET": "results"},
     "projects/<slug:slug>/strategies/<slug:strategy>/": {"GET": "results"},
+    "projects/<slug:slug>/strategies/<slug:strategy>/retire/": {"POST": "run"},
+    "projects/<slug:slug>/strategies/<slug:strategy>/delete/": {"POST": "run"},
+    "projects/<slug:slug>/strategies/<slug:strategy>/back/": {"POST": "run"},
     "projects/<slug:slug>/strategies/<slug:strategy>/copy/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/strategies/<slug:strategy>/edit/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/strategies/<slug:strategy>/preview/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/strategies/<slug:strategy>/parse/": {"POST": "run"},
     "projects/<slug:slug>/item-keys/": {"GET": "run"},
+    "projects/<slug:slug>/budget/": {"GET": "results", "POST": "manage"},
     "projects/<slug:slug>/results/": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
@@ -159,8 +164,12 @@ RULES: dict[str, dict[str, str]] = {
         "GET": "results",
         "POST": "run",
     },
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/retire/": {"POST": "run"},
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/delete/": {"POST": "run"},
+    "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/back/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/preview/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/parse/": {"POST": "run"},
+    "api/v1/projects/<slug:slug>/budget/": {"GET": "results", "PUT": "manage"},
     "api/v1/projects/<slug:slug>/results/<slug:table>/": {"GET": "results"},
 }
 OF_DJANGO = ("admin/", "accounts/")
@@ -199,7 +208,7 @@ def world(db: None) -> World:
 def make_run(people: Cast) -> None:
     endpoint = selecting.endpoints().get(name=selecting.BASELINE)
     version = selecting.strategy_version("rouge-l")
-    runs.start(people.project, strategy=version, endpoint=endpoint, seed=0)
+    runs.start(people.project, strategy=version, endpoint=endpoint, options=runs.Options(seed=0))
 
 
 def routes(resolver: URLResolver | None = None, prefix: str = "") -> Iterator[str]:

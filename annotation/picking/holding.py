@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
-from annotation.models import Membership
-from annotation.picking import sql
+from annotation import prepared
+from annotation.models import Event, Label, Membership, Revision, Slot
+from annotation.picking import showing, sql
 
 
 @dataclass(frozen=True)
@@ -17,28 +19,41 @@ class Hold:
     ahead: bool = False
 
 
-def hold(slot_id: int, member: Membership, held: Hold) -> int:
-    """Give the slot, which is locked, to the member until a time; its id again."""
-    sql.change(
-        "UPDATE annotation_slot SET state = 'held', member_id = %s, held_until = %s, ahead = %s"
-        " WHERE id = %s",
-        [member.pk, sql.moment(held.until), held.ahead, slot_id],
-    )
-    return slot_id
+def words(member: Membership, held: Hold) -> dict[str, Any]:
+    """What a statement with `HELD` in it has to be told."""
+    return {"member": member.pk, "until": sql.moment(held.until), "ahead": held.ahead}
 
 
-def fill(slot_id: int, member: Membership, *, counting: int = 0) -> bool:
-    """Fill the slot if it is the member's, held or filled before; False if it went to another.
+def hold(slot_id: int, member: Membership, held: Hold) -> tuple[Slot, Revision]:
+    """Give the slot, which is locked, to the member until a time; and read what is shown of it."""
+    holding = words(member, held) | {"slot": slot_id}
+    sql.change(f"UPDATE annotation_slot SET {HELD} WHERE id = %(slot)s", holding)
+    return showing.shown(slot_id)
 
-    `counting` is by how much the member's labels in force change with it, be it filled or not.
+
+def fill(slot_id: int, member: Membership) -> bool:
+    """Fill the slot if it is the member's, held or filled before; False if it went to another."""
+    return bool(sql.change(_FILL, [False, slot_id, member.pk]))
+
+
+def fill_first(slot: Slot, label: Label, event: Event) -> bool:
+    """Fill the slot with the first label that its member gives the item, and store that.
+
+    It is counted among the member's, and the event is stored beside it. False, and nothing is
+    stored, if the slot went to another.
     """
-    filling, values = _FILL, [False, slot_id, member.pk]
-    if counting and connection.vendor == "postgresql":
-        filling, values = f"WITH counted AS ({_COUNT}) {_FILL}", [counting, member.pk, *values]
-        member.labelled += counting
-    elif counting:
-        count_label(member, counting)
-    return bool(sql.change(filling, values))
+    member = label.member
+    label.slot, label.counted = slot, True
+    if connection.vendor != "postgresql":
+        if not fill(slot.pk, member):
+            return False
+        count_label(member, 1)
+        prepared.insert(label, event)
+        return True
+    given = [False, slot.pk, member.pk, 1, member.pk]
+    stored = prepared.insert_if(_FILL_AND_COUNT, given, label, event)
+    member.labelled += stored
+    return stored
 
 
 def count_label(member: Membership, change: int) -> None:
@@ -47,6 +62,11 @@ def count_label(member: Membership, change: int) -> None:
     member.labelled += change
 
 
+HELD = "state = 'held', member_id = %(member)s, held_until = %(until)s, ahead = %(ahead)s"
 _COUNT = "UPDATE annotation_membership SET labelled = labelled + %s WHERE id = %s"
+# COALESCE: with statistics from before anybody had a slot, a planner would else take the index of
+# slots by member for the smallest and go through all that this one ever had.
 _FILL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s
-    WHERE id = %s AND member_id = %s"""
+    WHERE id = %s AND COALESCE(member_id, 0) = %s"""
+_FILL_AND_COUNT = f"""filled AS ({_FILL} RETURNING id),
+    changed AS ({_COUNT} AND EXISTS (SELECT FROM filled) RETURNING id)"""

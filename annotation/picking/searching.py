@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.models import Membership, Stage
-from annotation.picking import holding, sql
+from annotation.models import Membership, Revision, Slot, Stage
+from annotation.picking import holding, showing, sql
 from annotation.picking.holding import Hold
 from annotation.picking.turns import Turn
 
@@ -24,12 +24,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Picked:
-    """A free slot; `fresh` if nobody had it before, so that the cursor moves on to it."""
+    """A slot that is the member's from now on, and the item's current revision with its diff.
 
-    slot_id: int
+    `fresh` if nobody had the slot before, so that the cursor moves on to it.
+    """
+
+    slot: Slot
+    revision: Revision
     fresh: bool
-    priority: int
-    position: int
 
 
 def held(member: Membership, stages: Iterable[str]) -> list[Held]:
@@ -49,45 +51,43 @@ def held(member: Membership, stages: Iterable[str]) -> list[Held]:
 
 
 def pick(
-    member: Membership, stage: str, turn: Turn, now: datetime, hold: Hold | None = None
+    member: Membership,
+    stage: str,
+    turn: Turn,
+    now: datetime,
+    hold: Hold,
+    held_at: Iterable[str] = (),
 ) -> Picked | None:
-    """The next slot that is free for the member, locked and, if asked for, held from now on.
+    """The next slot that is free for the member, held from now on.
 
     Passes over those that are locked.
 
-    First what is reserved for them, then what came back or is urgent, then what others let
-    expire, then the first fresh one after the cursor: four probes of four partial indexes, of
-    which a database reads as many as it needs.
+    First what the member holds at the stages of `held_at` (see `held`), then what is reserved for
+    them, then what came back or is urgent, then what others let expire, then the first fresh one
+    after the cursor: probes of partial indexes, of which a database reads as many as it needs.
     """
-    words = {"member": member.pk, "project": member.project_id, "now": sql.moment(now)}
-    words |= {"priority": turn.priority, "position": turn.position}
-    searches = {
-        "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
-        "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
-        "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
-        " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
-        "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} "
-        "AND (s.priority, s.position) > (%(priority)s, %(position)s)",
-    }
-    return _first(member, stage, searches, words, hold)
+    searches = {"mine": _mine(held_at)} if held_at else {}
+    return _kept(member, stage, searches | _free(stage), _words(member, turn, now), hold)
+
+
+def is_any_free(member: Membership, stage: str, turn: Turn, now: datetime) -> bool:
+    """Whether `pick` would find a slot that the member does not hold yet."""
+    return _is_any(_free(stage), _words(member, turn, now))
 
 
 def pick_behind(member: Membership, stage: str, hold: Hold) -> Picked | None:
     """A fresh slot anywhere: one that was locked when the cursor passed it by."""
-    words = {"member": member.pk, "project": member.project_id}
-    return _first(member, stage, _BEHIND, words, hold)
+    return _kept(member, stage, _behind(stage), _words(member), hold)
 
 
 def is_any_behind(member: Membership, stage: str) -> bool:
     """Whether there is such a slot, be it locked by somebody at this moment."""
-    words = {"member": member.pk, "project": member.project_id}
-    return _first(member, stage, _BEHIND, words, lock=False) is not None
+    return _is_any(_behind(stage, lock=False), _words(member))
 
 
 _SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
 _RETURNED = "s.returned"
 _FRESH = "NOT s.returned"
-_BEHIND = {"fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH}"}
 # Stages whose labellers must not have touched the item at these others either.
 _APART = {
     Stage.WORK: ("work",),
@@ -97,44 +97,84 @@ _APART = {
 }
 
 
-def _first(
-    member: Membership,
-    stage: str,
-    searches: dict[str, str],
-    words: dict[str, Any],
-    keep: Hold | None = None,
-    *,
-    lock: bool = True,
-) -> Picked | None:
-    """The first row of the first search that has any; the later ones are then not read."""
-    tables = ", ".join(
-        f"{name} AS ({_search(stage, condition, lock)})" for name, condition in searches.items()
-    )
+def _words(
+    member: Membership, turn: Turn | None = None, now: datetime | None = None
+) -> dict[str, Any]:
+    words: dict[str, Any] = {"member": member.pk, "project": member.project_id}
+    if turn and now:
+        words |= {"priority": turn.priority, "position": turn.position, "now": sql.moment(now)}
+    return words
+
+
+def _mine(stages: Iterable[str]) -> str:
+    names = sql.names(Stage(stage).value for stage in stages)
+    return f"""
+        SELECT s.id, s.priority, s.position FROM annotation_slot s
+        JOIN annotation_item i ON i.id = s.item_id
+        WHERE s.member_id = %(member)s AND s.state = 'held' AND s.stage IN ({names})
+          AND i.deleted_at IS NULL
+        ORDER BY s.ahead, s.held_until, s.id LIMIT 1 {sql.locked(passing=False)}"""
+
+
+def _free(stage: str) -> dict[str, str]:
+    conditions = {
+        "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
+        "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
+        "expired": "s.project_id = %(project)s AND s.state = 'held' AND s.held_until <= %(now)s"
+        " AND (s.reserved_for_id IS NULL OR s.reserved_for_id = %(member)s)",
+        "fresh": f"{_SHARED} AND s.state = 'open' AND {_FRESH} "
+        "AND (s.priority, s.position) > (%(priority)s, %(position)s)",
+    }
+    return {name: _search(stage, condition) for name, condition in conditions.items()}
+
+
+def _behind(stage: str, *, lock: bool = True) -> dict[str, str]:
+    return {"fresh": _search(stage, f"{_SHARED} AND s.state = 'open' AND {_FRESH}", lock=lock)}
+
+
+def _first(searches: dict[str, str]) -> str:
+    """Tables of a statement: `found`, the first row of the first search that has any, and what
+    the search is called; the later ones are then not read."""
+    tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
     union = " UNION ALL ".join(
-        f"SELECT id, priority, position, '{name}' FROM {name}" for name in searches
+        f"SELECT id, priority, position, '{name}' AS search FROM {name}" for name in searches
     )
-    at_once = keep and connection.vendor == "postgresql"
-    if keep and at_once:
-        words = words | {"until": sql.moment(keep.until), "ahead": keep.ahead}
-    found = sql.rows(
-        f"WITH {tables}, found AS (SELECT * FROM ({union}) AS u LIMIT 1)"
-        f"{_HELD_AT_ONCE if at_once else ''} SELECT * FROM found",
-        words,
-    )
+    return f"WITH {tables}, found AS (SELECT * FROM ({union}) AS u LIMIT 1)"
+
+
+def _is_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
+    return bool(sql.rows(f"{_first(searches)} SELECT id FROM found", words))
+
+
+def _kept(
+    member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: Hold
+) -> Picked | None:
+    """What is found first, given to the member, and all that is shown of it.
+
+    PostgreSQL does all of it in one statement: on its way there and back each costs more than the
+    search. SQLite is in this process, and cannot change rows in a part of a statement.
+    """
+    first = _first(searches)
+    if connection.vendor != "postgresql":
+        found = sql.rows(f"{first} SELECT id, search FROM found", words)
+        if not found:
+            return None
+        slot_id, search = found[0]
+        return Picked(*holding.hold(slot_id, member, hold), search == "fresh")
+    kept = holding.words(member, hold) | showing.WORDS
+    found = sql.rows(f"{first}, {_TAKEN} {showing.selected('taken', 'search')}", words | kept)
     if not found:
         return None
-    slot_id, priority, position, name = found[0]
-    if keep and not at_once:
-        holding.hold(slot_id, member, keep)
-    return Picked(slot_id, name == "fresh", priority, position)
+    *row, search = found[0]
+    return Picked(*showing.read(row), search == "fresh")
 
 
-_HELD_AT_ONCE = """, taken AS (
-    UPDATE annotation_slot SET state = 'held', member_id = %(member)s, held_until = %(until)s,
-      ahead = %(ahead)s FROM found WHERE annotation_slot.id = found.id)"""
+_TAKEN = f"""taken AS (
+    UPDATE annotation_slot SET {holding.HELD} FROM found
+    WHERE annotation_slot.id = found.id RETURNING annotation_slot.*, found.search)"""
 
 
-def _search(stage: str, condition: str, lock: bool) -> str:
+def _search(stage: str, condition: str, *, lock: bool = True) -> str:
     names = sql.names(_APART[Stage(stage)])
     apart = "" if stage == Stage.WORK else _NOT_SAID.format(names=sql.names(_SAID[Stage(stage)]))
     apart += _NOT_TOLD if stage == Stage.BASELINE else ""

@@ -1,7 +1,7 @@
 """A slot read with all that is shown of it, and with what a label of it must know."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,11 @@ _ITEM = ("id", "project_id", "key", "position", "category", "ability", "source_a
          "origin", "purpose", "fields", "flags", "revision_number", "first_reply_at",
          "deleted_at")  # fmt: skip
 _REVISION = ("id", "item_id", "number", "texts", "digest")
+_TEXTLESS = ("id", "item_id", "number", "digest")
 _DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place")
+
+
+WORDS = {"algorithm": diffing.ALGORITHM}
 
 
 def _columns(table: str, names: tuple[str, ...]) -> str:
@@ -49,9 +53,20 @@ class Claim:
 
 def shown(slot_id: int) -> tuple[Slot, Revision]:
     """The slot with its item, and the item's current revision with its diff, if that is stored."""
-    words = {"slot": slot_id, "algorithm": diffing.ALGORITHM}
-    [row] = sql.rows(_SHOWN.format(more=", " + _columns("d", _DIFF), join=_ITS_DIFF), words)
-    slot, revision, diff = _parted(row, _DIFF)
+    statement = f"{selected('annotation_slot')} WHERE s.id = %(slot)s"
+    [row] = sql.rows(statement, WORDS | {"slot": slot_id})
+    return read(row)
+
+
+def selected(slots: str, *more: str) -> str:
+    """A statement's end: what `read` reads, of the slots of a table, and more columns of it."""
+    more = (_columns("d", _DIFF), *(f"s.{name}" for name in more))
+    return _statement(_REVISION, ", " + ", ".join(more), slots, join=_ITS_DIFF)
+
+
+def read(row: Sequence[Any]) -> tuple[Slot, Revision]:
+    """A row of `selected`, which is told `WORDS`."""
+    slot, revision, diff = _parted(row, _REVISION, _DIFF)
     if diff[0] is not None:
         revision.stored_diff = Diff.from_db("default", _DIFF, diff)
     return slot, revision
@@ -59,11 +74,12 @@ def shown(slot_id: int) -> tuple[Slot, Revision]:
 
 def claimed(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
     """What a label with this key is of; its item is locked. What the member said before is at the
-    slot's stage or, if `blind`, at that one."""
+    slot's stage or, if `blind`, at that one. Of the revision the texts are left out."""
     submission = tickets.digest(key)
     words = {"slot": slot_id, "member": member.pk, "submission": submission}
-    [row] = sql.rows(_SHOWN.format(more=_BLIND_BEFORE if blind else _WORK_BEFORE, join=""), words)
-    slot, revision, (sent, label, guidelines, informed, drafted) = _parted(row, ("",) * 5)
+    [row] = sql.rows(_BLIND_BEFORE if blind else _WORK_BEFORE, words)
+    slot, revision, before = _parted(row, _TEXTLESS, ("",) * 5)
+    sent, label, guidelines, informed, drafted = before
     return Claim(
         slot=slot,
         revision=revision,
@@ -77,13 +93,14 @@ def claimed(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim
     )
 
 
-_SHOWN = (
-    f"SELECT {_columns('s', _SLOT)}, {_columns('i', _ITEM)}, {_columns('r', _REVISION)}"
-    "{more} FROM annotation_slot s"
-    " JOIN annotation_item i ON i.id = s.item_id"
-    " JOIN annotation_revision r ON r.item_id = i.id AND r.number = i.revision_number"
-    "{join} WHERE s.id = %(slot)s"
-)
+def _statement(of_revision: tuple[str, ...], more: str, slots: str, join: str = "") -> str:
+    return (
+        f"SELECT {_columns('s', _SLOT)}, {_columns('i', _ITEM)}, {_columns('r', of_revision)}"
+        f"{more} FROM {slots} s JOIN annotation_item i ON i.id = s.item_id"
+        f" JOIN annotation_revision r ON r.item_id = i.id AND r.number = i.revision_number{join}"
+    )
+
+
 _ITS_DIFF = " LEFT JOIN annotation_diff d ON d.revision_id = r.id AND d.algorithm = %(algorithm)s"
 _BEFORE = """,
     (SELECT id FROM annotation_label WHERE submission = %(submission)s),
@@ -94,22 +111,26 @@ _BEFORE = """,
     EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s AND item_id = i.id
        AND kind = 'seen' AND ended_at IS NULL),
     EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s AND item_id = i.id)"""
-_WORK_BEFORE, _BLIND_BEFORE = _BEFORE.format(stage="s.stage"), _BEFORE.format(stage="'blind'")
+_WORK_BEFORE, _BLIND_BEFORE = (
+    _statement(_TEXTLESS, _BEFORE.format(stage=stage), "annotation_slot") + " WHERE s.id = %(slot)s"
+    for stage in ("s.stage", "'blind'")
+)
 
 
-def _parted(row: tuple[Any, ...], more: tuple[str, ...]) -> tuple[Slot, Revision, list[Any]]:
-    """A row of `_SHOWN`: the slot with its item, the revision, and the values behind them."""
+def _parted(
+    row: Sequence[Any], names: tuple[str, ...], more: tuple[str, ...]
+) -> tuple[Slot, Revision, list[Any]]:
+    """A row of `_statement`: the slot with its item, the revision, and the values behind them."""
     of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
-    behind = of_revision + len(_REVISION)
+    behind = of_revision + len(names)
     slot = Slot.from_db("default", _SLOT, row[:of_item])
     item = Item.from_db("default", _ITEM, _read(_ITEM, row[of_item:of_revision]))
-    texts = _read(_REVISION, row[of_revision:behind])
-    revision = Revision.from_db("default", _REVISION, texts)
+    revision = Revision.from_db("default", names, _read(names, row[of_revision:behind]))
     slot.item = revision.item = item
     return slot, revision, _read(more, row[behind:])
 
 
-def _read(names: tuple[str, ...], values: tuple[Any, ...]) -> list[Any]:
+def _read(names: tuple[str, ...], values: Sequence[Any]) -> list[Any]:
     """The values with their JSON and their times read, as they come from both databases."""
     return [
         _READ[name](value) if name in _READ and value is not None else value

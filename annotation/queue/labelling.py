@@ -109,26 +109,28 @@ def _made(member: Membership, claim: Claim, said: Said, task: TaskType, now: dat
 def _store(label: Label, claim: Claim) -> Label:
     """Store the label in the place that it fills, in place of what the member said before."""
     member, first = label.member, label.stage in LIKE_WORK and claim.label is None
-    label.slot = _filled(member, claim.slot, label.stage, label.created_at, counting=int(first))
-    label.counted = label.slot is not None
-    if claim.label is not None:
-        Label.objects.filter(pk=claim.label).update(current=False)
     of = {"choice": label.choice, "revision": claim.revision.number}
-    made = prepared.insert(label, events.of("label", member, claim.item, **of))
+    event = events.of("label", member, claim.item, **of)
+    if not (first and holding.fill_first(claim.slot, label, event)):
+        label.slot = _filled(member, claim.slot, label.stage, label.created_at)
+        label.counted = label.slot is not None
+        if first:
+            holding.count_label(member, 1)
+        if claim.label is not None:
+            Label.objects.filter(pk=claim.label).update(current=False)
+        prepared.insert(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
         for draft in Draft.objects.of(member.pk).filter(item=claim.item):
             draft.sent()
-    return made
+    return label
 
 
-def _filled(
-    member: Membership, shown: Slot, stage: str, now: datetime, *, counting: int
-) -> Slot | None:
-    """The slot that the label fills, None for an extra one; and the member's count with it."""
+def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
+    """The slot that the label fills, None for an extra one."""
     if stage == Stage.BLIND:
         blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
         return blind.first() or places.own(member, shown.item, stage)
-    if holding.fill(shown.pk, member, counting=counting):
+    if holding.fill(shown.pk, member):
         return shown
     slot = places.to_fill(member, shown, now)
     if slot:

@@ -1,14 +1,15 @@
 """Whose turn it is with which slot: the current one, the one after it, and new ones."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 
 from annotation import places, practising, probing, writing
-from annotation.models import Membership, Slot, Stage
-from annotation.picking import holding, searching, showing, turns
+from annotation.models import Membership, Revision, Slot, Stage
+from annotation.picking import holding, searching, turns
 from annotation.picking.holding import Hold
 from annotation.picking.turns import Turn
 from annotation.queue import offers
@@ -17,6 +18,8 @@ from annotation.queue.offers import Offer, Waiting
 # How long a search that found nothing is believed. Slots that come back or are added are urgent
 # and have an index of their own, so what is missed meanwhile is only what others pass by.
 REST = timedelta(seconds=5)
+# A slot that is the member's, with its item, and the revision to show.
+Taken = tuple[Slot, Revision]
 
 
 @dataclass(frozen=True)
@@ -46,24 +49,24 @@ def next_offer(
     draw = random.random() if draw is None else draw
     choose = _after_current if ahead else _current
     with writing.transact():
-        slot_id = choose(member, Asked(stage, turns.lock(member, stage), now, draw))
-    if slot_id is None:
-        return offers.waiting(member, stage, now)
-    return offers.of(member, *showing.shown(slot_id))
+        taken = choose(member, Asked(stage, turns.lock(member, stage), now, draw))
+    return offers.of(member, *taken) if taken else offers.waiting(member, stage, now)
 
 
-def _current(member: Membership, asked: Asked) -> int | None:
-    """The id of the slot that the member works on, held from now on; None if there is none.
+def _current(member: Membership, asked: Asked) -> Taken | None:
+    """The slot that the member works on, held from now on; None if there is none.
 
     It is the one they hold, else the one that was held ahead, else a newly taken one.
     """
-    hold = Hold(places.until(member, asked.now))
-    held = searching.held(member, places.stages_of(asked.stage))
+    hold, stages = Hold(places.until(member, asked.now)), places.stages_of(asked.stage)
+    if not _may_be_known(member, asked):
+        return _take(member, asked, hold, held_at=stages)
+    held = searching.held(member, stages)
     return holding.hold(held[0].slot_id, member, hold) if held else _take(member, asked, hold)
 
 
-def _after_current(member: Membership, asked: Asked) -> int | None:
-    """The id of the slot that comes after the current one, held as well; None if there is none.
+def _after_current(member: Membership, asked: Asked) -> Taken | None:
+    """The slot that comes after the current one, held as well; None if there is none.
 
     Nothing is held ahead of practice, where an explanation comes in between, or of nothing.
     """
@@ -78,35 +81,52 @@ def _after_current(member: Membership, asked: Asked) -> int | None:
     return _take(member, asked, hold)
 
 
-def _take(member: Membership, asked: Asked, hold: Hold) -> int | None:
-    """The id of a newly held slot."""
+def _may_be_known(member: Membership, asked: Asked) -> bool:
+    """Whether the item may be one whose answer is known, which comes before the work there is."""
+    at_work = asked.stage == Stage.WORK
+    return at_work and (practising.due(member) or probing.due(member, asked.draw))
+
+
+def _take(
+    member: Membership, asked: Asked, hold: Hold, held_at: Iterable[str] = ()
+) -> Taken | None:
+    """A newly held slot, or first one that the member holds at a stage of `held_at`."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.WORK:
-        return _pick(member, stage, turn, now, hold)
+        return _pick(member, stage, turn, now, hold, held_at)
     if practising.due(member):
         return _own(practising.slot(member, now), member, hold)
-    if probing.due(member, draw) and searching.pick(member, stage, turn, now):
+    if probing.due(member, draw) and searching.is_any_free(member, stage, turn, now):
         # Only beside work: an item that comes when all is done is known for a check.
         probe = _own(probing.slot(member, draw, now), member, hold)
         if probe is not None:
             return probe
-    work = _pick(member, stage, turn, now, hold)
+    work = _pick(member, stage, turn, now, hold, held_at)
     if work is not None:
         return work
     return _pick(member, Stage.BASELINE, turns.lock(member, Stage.BASELINE), now, hold)
 
 
-def _pick(member: Membership, stage: str, turn: Turn, now: datetime, hold: Hold) -> int | None:
-    picked = searching.pick(member, stage, turn, now, hold)
+def _pick(
+    member: Membership,
+    stage: str,
+    turn: Turn,
+    now: datetime,
+    hold: Hold,
+    held_at: Iterable[str] = (),
+) -> Taken | None:
+    picked = searching.pick(member, stage, turn, now, hold, held_at)
     if picked is None and (turn.nothing_until is None or turn.nothing_until <= now):
         picked = searching.pick_behind(member, stage, hold)
         if picked is None and not searching.is_any_behind(member, stage):
             turns.found_nothing(member, stage, now + REST)
-    if picked and picked.fresh:
-        turns.move_on(member, stage, turn, picked.priority, picked.position)
-    return picked.slot_id if picked else None
+    if picked is None:
+        return None
+    if picked.fresh:
+        turns.move_on(member, stage, turn, picked.slot.priority, picked.slot.position)
+    return picked.slot, picked.revision
 
 
-def _own(slot: Slot | None, member: Membership, hold: Hold) -> int | None:
+def _own(slot: Slot | None, member: Membership, hold: Hold) -> Taken | None:
     """A slot that was made on the spot, held like any other."""
     return holding.hold(slot.pk, member, hold) if slot else None

@@ -9,8 +9,9 @@ from annotation import importing, tasktypes
 from annotation.models import Account, Membership, Project, Role
 from benchmarks.workbench.filling import tidy
 from formats.rows import Row
-from judging import runs, selecting
 from judging.models import Endpoint, Outcome, Reply, Request, Run
+from judging.preparing import selecting
+from judging.running import runs
 
 # One call an item, so that calls are easy to count.
 STRATEGY = "reference"
@@ -66,7 +67,9 @@ def start(
         timeout=30,
     )
     version = selecting.strategy_version(STRATEGY)
-    return runs.start(made, strategy=version, endpoint=endpoint, seed=1, limit=limit)
+    return runs.start(
+        made, strategy=version, endpoint=endpoint, options=runs.Options(seed=1, limit=limit)
+    )
 
 
 def wait(run: Run, *, seconds: float) -> None:

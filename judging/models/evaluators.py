@@ -9,7 +9,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
-from judging.declaring import SECRET
+from judging.prompts.declaring import SECRET
 from judging.providers import PROVIDERS, body_of
 from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
@@ -218,6 +218,12 @@ class StrategyVersion(models.Model):
     )
     slug = models.SlugField(max_length=80)
     number = models.PositiveIntegerField()
+    retired_at = models.DateTimeField(
+        null=True, blank=True, help_text="No longer offered; the same for all versions."
+    )
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text="Put away; the same for all versions, which no run pins."
+    )
     digest = models.CharField(max_length=64)
     definition = models.JSONField()
     source = models.TextField(

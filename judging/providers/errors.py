@@ -20,10 +20,12 @@ fit for a screen: it never holds a key, and what the provider said is cut short.
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from urllib.parse import quote
 
 LONGEST_WORDS = 300
 SHORTEST_KEY = 16
+SHORTEST_BEGINNING = 8
 _LONGEST_READ = 20_000
 _HIDDEN = "[key]"
 _CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
@@ -91,12 +93,11 @@ class ForbiddenAddress(Halting):
 def fit_to_show(words: str, secrets: Iterable[str] = ()) -> str:
     """`words` of a provider on one line, without secrets, at most LONGEST_WORDS characters.
 
-    Hides every given secret and whatever looks like a credential, before it cuts, so that no
-    part of a key is left at the end.
+    Hides every given secret, its beginning where the words end with it, and whatever looks like
+    a credential, before it cuts, so that no part of a key is left at the end.
     """
     for secret in secrets:
-        for spelling in _spellings(secret):
-            words = words.replace(spelling, _HIDDEN)
+        words = _hidden(secret, words)
     words = " ".join(_CREDENTIAL.sub(_HIDDEN, words[:_LONGEST_READ]).split())
     return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"
 
@@ -104,12 +105,32 @@ def fit_to_show(words: str, secrets: Iterable[str] = ()) -> str:
 def without(secret: str, content: bytes) -> bytes:
     """Bytes of a provider that may be kept: a key that it repeats is hidden in them.
 
-    A word too short to be a secret (local servers are given one like EMPTY) stays, since replies
-    may well use it.
+    So is the beginning of one, SHORTEST_BEGINNING characters or more, with which a text ends
+    that was cut. A word too short to be a secret (local servers are given one like EMPTY) stays,
+    since replies may well use it.
     """
-    for spelling in _spellings(secret) if len(secret) >= SHORTEST_KEY else ():
-        content = content.replace(spelling.encode(), _HIDDEN.encode())
-    return content
+    if len(secret) < SHORTEST_KEY:
+        return content
+    # One character for each byte, whatever they are.
+    return _hidden(secret, content.decode("latin-1")).encode("latin-1")
+
+
+def _hidden(secret: str, text: str) -> str:
+    for spelling in _spellings(secret):
+        text = _without_beginning(spelling, text.replace(spelling, _HIDDEN))
+    return text
+
+
+def _without_beginning(secret: str, text: str) -> str:
+    """The text without what it has of a secret at its end, or at the end of a string in JSON."""
+    found = text.find(secret[:SHORTEST_BEGINNING]) if len(secret) > SHORTEST_BEGINNING else -1
+    while found >= 0:
+        pairs = zip(secret, text[found : found + len(secret)], strict=False)
+        end = found + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if text[end : end + 1] in {"", '"'}:
+            text, end = text[:found] + _HIDDEN + text[end:], found
+        found = text.find(secret[:SHORTEST_BEGINNING], end)
+    return text
 
 
 def _spellings(secret: str) -> list[str]:

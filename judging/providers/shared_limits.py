@@ -12,6 +12,8 @@ import asyncio
 import json
 import logging
 import secrets
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -33,33 +35,51 @@ AWAY = 0.5
 # How long a place in flight is held that nobody keeps, in seconds.
 HELD = 12.0
 FORGET = 86_400
-# How long the end of a call waits for another that wants in, in seconds.
+# How long the end of a call waits for another that wants in, in seconds. As often a worker that
+# hands its places on hears what the others were told.
 LEFT = 0.01
+# Places are handed on for so many seconds after a question to which Redis answered well.
+FRESH = 0.1
+# While calls are in flight it is asked so often at least: those that end together after a while
+# would all find its last answer too old, and wait for the next one together.
+ASKED_AGAIN = 0.03
+# Where no call ended for so many seconds, calls are long and one question more is nothing.
+RECENT = 1.0
+# A worker that found no room is left some for so many seconds: it looks again within them.
+CROWDED = 0.2
 
 # KEYS: state, calls in flight. ARGV: the limits (in flight, calls a minute, tokens a minute), the
 # seconds (that a place is held, to catch up, to look again, to forget), who leaves (name, how it
-# ended, its era, seconds of pause, seconds that its tokens took longer than foreseen) and who
-# wants in (name, tokens), all as JSON. Says how many are let in, how long the next waits, the era.
+# ended, its era, seconds of pause, seconds that its tokens took longer than foreseen), who
+# wants in (name, tokens), and of the worker (its number, how many calls whose places it handed on
+# ended well, seconds that others are left room), all as JSON. Says how many are let in, how long
+# the next waits, the era, when the state was born, whether places may be handed on.
 _MOVE = """
 local at = redis.call('TIME')
 local now = at[1] + at[2] / 1e6
 local limits, seconds = cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
 local limit, calls, tokens = limits[1], limits[2], limits[3]
+local worker, well, crowded = unpack(cjson.decode(ARGV[5]))
 local state = {}
 local kept = redis.call('HGETALL', KEYS[1])
+if #kept == 0 then state.born = now end
 for place = 1, #kept, 2 do state[kept[place]] = tonumber(kept[place + 1]) end
 local function get(name) return state[name] or 0 end
 if get('limit') ~= limit then state.limit = limit; state.ceiling = limit end
+local function climb()
+  state.succeeded = get('succeeded') + 1
+  if state.succeeded >= state.ceiling then
+    state.ceiling = math.min(limit, state.ceiling + 1)
+    state.succeeded = 0
+  end
+end
 
+for _ = 1, well do climb() end
 for _, one in ipairs(cjson.decode(ARGV[3])) do
   local name, ended, era, pause, longer = unpack(one)
   redis.call('ZREM', KEYS[2], name)
   if ended == 'ok' then
-    state.succeeded = get('succeeded') + 1
-    if state.succeeded >= state.ceiling then
-      state.ceiling = math.min(limit, state.ceiling + 1)
-      state.succeeded = 0
-    end
+    climb()
   elseif ended == 'limited' and era == get('era') then
     state.ceiling = math.max(1, math.floor(state.ceiling / 2))
     state.era = get('era') + 1
@@ -71,10 +91,14 @@ end
 
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 local in_flight, from = redis.call('ZCARD', KEYS[2]), now - seconds[2]
-local entered, wait = 0, 0
+local entered, wait = 0, math.max(get('paused_until') - now, 0)
+local free = wait == 0 and in_flight <= state.ceiling
 for _, one in ipairs(cjson.decode(ARGV[4])) do
   wait = math.max(get('paused_until') - now, get('calls_at') - now, get('tokens_at') - now, 0)
-  if in_flight >= state.ceiling then wait = math.max(wait, seconds[3]) end
+  if in_flight >= state.ceiling then
+    wait = math.max(wait, seconds[3])
+    state.refused, state.refused_at = worker, now
+  end
   if wait > 0 then break end
   redis.call('ZADD', KEYS[2], now + seconds[1], one[1])
   in_flight, entered = in_flight + 1, entered + 1
@@ -82,6 +106,7 @@ for _, one in ipairs(cjson.decode(ARGV[4])) do
   if tokens > 0 then state.tokens_at = math.max(get('tokens_at'), from) + one[2] * 60 / tokens end
 end
 
+local others = get('refused') ~= worker and now - get('refused_at') < crowded
 local changed = {}
 for name, value in pairs(state) do
   table.insert(changed, name)
@@ -90,15 +115,22 @@ end
 redis.call('HSET', KEYS[1], unpack(changed))
 redis.call('EXPIRE', KEYS[1], seconds[4])
 redis.call('EXPIRE', KEYS[2], seconds[4])
-return {entered, string.format('%.6f', wait), get('era')}
+local born = string.format('%.6f', get('born'))
+return {entered, string.format('%.6f', wait), get('era'), born, free and not others and 1 or 0}
 """
 
-# ARGV: seconds that the places are held, then their names.
+# ARGV: seconds that the places are held, then their names. Says which are held no more.
 _KEEP = """
 local at = redis.call('TIME')
-local held = at[1] + at[2] / 1e6 + ARGV[1]
-for place = 2, #ARGV do redis.call('ZADD', KEYS[2], 'XX', held, ARGV[place]) end
-return 1
+local held, lost = at[1] + at[2] / 1e6 + ARGV[1], {}
+for place = 2, #ARGV do
+  if redis.call('ZSCORE', KEYS[2], ARGV[place]) then
+    redis.call('ZADD', KEYS[2], held, ARGV[place])
+  else
+    table.insert(lost, ARGV[place])
+  end
+end
+return lost
 """
 
 
@@ -122,11 +154,14 @@ async def connect(url: str) -> AsyncIterator["redis.Redis"]:
 
 
 class _Moved(NamedTuple):
-    """What came of a batch: how many of those who wanted in are, how long the next waits."""
+    """What came of a batch: how many of those who wanted in are, how long the next waits, when
+    what Redis knows began, and whether places may be handed on."""
 
     entered: int
     wait: float
     era: int
+    born: str
+    free: bool
 
 
 class RedisLedger:
@@ -134,7 +169,12 @@ class RedisLedger:
 
     Who leaves goes with the next who want in, and who wants in while Redis is asked with the next
     question: at a thousand calls a second a question for each would take longer than the calls
-    may.
+    may. And while they wait for its answer together, they would end together as well.
+
+    So the place of a call that ended well is handed on to the next of this worker, as long as
+    Redis was asked within FRESH seconds and knew of no pause, no lower ceiling and no other worker
+    that waits for a place. Meanwhile it is asked every LEFT seconds; after an error, or without
+    its answer, nobody enters but by its word. Where calls or tokens have a pace, each is asked for.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -143,6 +183,16 @@ class RedisLedger:
         self._in_flight: set[str] = set()
         self._keep = client.register_script(_KEEP)
         self._move = client.register_script(_MOVE)
+        self._worker = secrets.randbits(31)
+        self._spare: deque[Turn] = deque()
+        self._well = 0
+        self._era, self._born = 0, ""
+        self._fresh_until = 0.0
+        # Whether an error is still to be told.
+        self._troubled = False
+        # Whether somebody left since Redis was last asked.
+        self._leaves = False
+        self._left_at = time.monotonic()
         self._leaving: list[list[str | float]] = []
         self._wanting: list[list[str | float]] = []
         self._next: asyncio.Task[_Moved] | None = None
@@ -152,6 +202,9 @@ class RedisLedger:
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
         """Turns for calls of about so many tokens each; while Redis is away, a wait."""
+        return self._handed_on(tokens) or await self._ask(tokens)
+
+    async def _ask(self, tokens: Sequence[int]) -> list[Turn]:
         names = [secrets.token_hex(8) for _ in tokens]
         before = len(self._wanting)
         self._wanting += [[name, amount] for name, amount in zip(names, tokens, strict=True)]
@@ -171,30 +224,73 @@ class RedisLedger:
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
         """The call of `turn` has ended, with `error` or well, and took `used` tokens.
 
-        All know it once the next call of this worker wants in, or after LEFT seconds.
+        All know it once the next call of this worker wants in, or after LEFT seconds; of an error
+        at once.
         """
-        self._in_flight.discard(turn.name)
-        self._leaving.append(self._left(turn, error, used))
-        if self._soon is None:
+        self._left_at = time.monotonic()
+        if error is None and self._hands_on() and turn.name in self._in_flight:
+            self._spare.append(turn)
+        else:
+            self._give_back(turn, error, used)
+        if error is not None:
+            self._troubled = True
+            self._stop_handing_on()
+            self._tell()
+        elif not self._leaves:
+            self._leaves = True
+            if self._soon:
+                self._soon.cancel()
             self._soon = asyncio.get_running_loop().call_later(LEFT, self._tell)
 
     async def keep(self) -> None:
-        """Hold on to the places of this worker's calls; well before HELD is over."""
+        """Hold on to the places of this worker's calls; well before HELD is over.
+
+        One that ran out meanwhile is another's: it is not handed on.
+        """
         if not self._in_flight:
             return
         try:
-            await self._keep(keys=self._keys, args=[HELD, *self._in_flight])
+            lost = await self._keep(keys=self._keys, args=[HELD, *self._in_flight])
+            self._in_flight.difference_update(name.decode() for name in lost)
         except (TimeoutError, RedisError, OSError) as problem:
             log.warning("The places of calls in flight could not be kept (%s).", problem)
 
     async def settle(self) -> None:
         """See that all know who left."""
-        if self._leaving:
+        if self._leaving or self._spare or self._well:
             self._tell()
         if self._told:
             await self._told
 
+    def _hands_on(self) -> bool:
+        paced = self.limits.per_minute or self.limits.tokens_per_minute
+        return not paced and time.monotonic() < self._fresh_until
+
+    def _handed_on(self, tokens: Sequence[int]) -> list[Turn]:
+        """Turns for the first of these calls, as many as there are places to spare."""
+        if not self._hands_on():
+            self._stop_handing_on()
+        turns: list[Turn] = []
+        for amount in tokens[: len(self._spare)]:
+            place = self._spare.popleft()
+            turns.append(Turn(0.0, self._era, amount, place.name))
+        self._well += len(turns)
+        return turns
+
+    def _stop_handing_on(self) -> None:
+        self._fresh_until = 0.0
+        self._leave_spare()
+
+    def _leave_spare(self) -> None:
+        while self._spare:
+            self._give_back(self._spare.popleft(), None, None)
+
+    def _give_back(self, turn: Turn, error: BaseException | None, used: int | None) -> None:
+        self._in_flight.discard(turn.name)
+        self._leaving.append(self._left(turn, error, used))
+
     def _tell(self) -> None:
+        self._leave_spare()
         self._told = asyncio.create_task(self._tell_all())
 
     async def _tell_all(self) -> None:
@@ -213,11 +309,13 @@ class RedisLedger:
 
     async def _move_all(self) -> _Moved:
         async with self._asking:
-            leaving, wanting = self._leaving, self._wanting
-            self._leaving, self._wanting, self._next = [], [], None
+            leaving, wanting, well = self._leaving, self._wanting, self._well
+            self._leaving, self._wanting, self._well, self._next = [], [], 0, None
+            self._troubled = False
             if self._soon:
                 self._soon.cancel()
                 self._soon = None
+            self._leaves = False
             limits = self.limits
             paces = [limits.per_minute or 0, limits.tokens_per_minute or 0]
             args = [
@@ -225,9 +323,36 @@ class RedisLedger:
                 [HELD, CATCH_UP, LOOK_AGAIN, FORGET],
                 leaving,
                 wanting,
+                [self._worker, well, CROWDED],
             ]
-            entered, wait, era = await self._move(self._keys, [json.dumps(arg) for arg in args])
-            return _Moved(int(entered), float(wait), int(era))
+            asked = time.monotonic()
+            try:
+                said = await self._move(self._keys, [json.dumps(arg) for arg in args])
+            except BaseException:
+                self._stop_handing_on()
+                raise
+            entered, wait, era, born, free = said
+            moved = _Moved(int(entered), float(wait), int(era), str(born), bool(free))
+            self._learn(moved, asked)
+            return moved
+
+    def _learn(self, moved: _Moved, asked: float) -> None:
+        if moved.born != self._born:
+            # Of places that were taken before, this Redis knows nothing.
+            self._in_flight.clear()
+            self._spare.clear()
+        self._era, self._born = moved.era, moved.born
+        if moved.free and not self._troubled:
+            self._fresh_until = asked + FRESH
+            if moved.entered or self._in_flight:
+                self._ask_again()
+        else:
+            self._stop_handing_on()
+
+    def _ask_again(self) -> None:
+        recent = time.monotonic() - self._left_at < RECENT
+        if recent and self._soon is None and self._hands_on():
+            self._soon = asyncio.get_running_loop().call_later(ASKED_AGAIN, self._tell)
 
     def _left(self, turn: Turn, error: BaseException | None, used: int | None) -> list[str | float]:
         limited = "limited" if isinstance(error, RateLimited) else "other"

@@ -99,7 +99,7 @@ async def post(
             target.address.rstrip("/") + path,
             data=body,
             headers={"Content-Type": "application/json", **headers},
-            timeout=aiohttp.ClientTimeout(total=target.timeout),
+            timeout=_timeout(target.timeout),
             allow_redirects=False,
         ) as response:
             content = await _bounded(response)
@@ -222,13 +222,26 @@ def _count(value: object) -> int | None:
     return value
 
 
+@lru_cache(maxsize=64)
+def _timeout(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds)
+
+
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    length = response.content_length
+    if length is not None and length <= LONGEST_REPLY and not _is_packed(response):
+        return await response.read()
     content = bytearray()
     async for chunk in response.content.iter_any():
         content += chunk
         if len(content) > LONGEST_REPLY:
             raise BrokenReply(f"The reply is longer than {LONGEST_REPLY:,} bytes.")
     return bytes(content)
+
+
+def _is_packed(response: aiohttp.ClientResponse) -> bool:
+    """Whether the reply is longer than its headers say."""
+    return aiohttp.hdrs.CONTENT_ENCODING in response.headers
 
 
 def _unsent_or_cut(error: Exception, target: Target) -> EvaluatorError:

@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
-from judging import described, placeholders
-from judging.folding import PARTS
+from judging.engine.watching import Watched
 from judging.models import Outcome, Run
-from judging.phrases import NO_ERROR
+from judging.prompts import described, placeholders
 from judging.querysets import OutcomeQuerySet
+from judging.replies.folding import PARTS
+from judging.replies.phrases import NO_ERROR
 from judging.strategies import Strategy
-from judging.watching import Watched
 
 register = template.Library()
 

@@ -16,10 +16,13 @@ from annotation import access, diffing
 from annotation.errors import Refused, Stale
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import authoring, catalogue, described, errors, offering, outputs, previewing
-from judging.authoring import LONGEST_NOTE, Draft
+from judging import errors
 from judging.models import StrategyVersion
-from judging.placeholders import SHOWN
+from judging.preparing import authoring, catalogue, offering, previewing
+from judging.preparing.authoring import LONGEST_NOTE, Draft
+from judging.prompts import described
+from judging.prompts.placeholders import SHOWN
+from judging.replies import outputs
 from judging.views.desk import CopyForm, Desk, desk
 from judging.views.strategies import found
 
@@ -60,6 +63,9 @@ def edit(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
     if newest.project_id is None:
         messages.info(request, f"{newest.slug} is shipped with Blindspot. Copy it to change it.")
         return redirect("strategy-copy", slug=slug, strategy=strategy)
+    if newest.retired_at and request.method != "POST":
+        messages.info(request, f"{newest.slug} is retired. Take it back to change it.")
+        return redirect("strategy", slug=slug, strategy=strategy)
     if request.method == "POST":
         return _save(request, member, newest, desk(request.POST))
     begun = _version(member, strategy, request.GET.get("use", ""))
@@ -126,6 +132,8 @@ def _save(
         )
     except Stale as problem:
         return _page(request, member, newest, wish, status=409, **_others(newest, draft, problem))
+    except Refused as problem:
+        return _page(request, member, newest, wish, status=422, problem=str(problem))
     if version is None:
         messages.info(request, f"Nothing was stored: this is the text of {newest} already.")
         return redirect("strategy-edit", slug=member.project.slug, strategy=newest.slug)

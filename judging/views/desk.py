@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django import forms
 from django.http import QueryDict
 
-from judging.authoring import LONGEST_NOTE, LONGEST_SLUG
+from judging.preparing.authoring import LONGEST_NOTE, LONGEST_SLUG
 
 SAID = "said-"
 LONGEST_TITLE = 120

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from judging import endpoints, trying
-from judging.forms_endpoints import EndpointPageForm
+from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
+from judging.preparing import endpoints, trying
 from judging.providers import parameters_of
 from judging.providers.keys import is_set
 

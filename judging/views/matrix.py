@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from annotation import taxonomy
 from annotation.querysets import SI_ITEM
-from judging import reports
 from judging.models import Run
-from judging.reports import Undetected
+from judging.results import reports
+from judging.results.reports import Undetected
 
 NAMES = ("ability", "category", "source_ability")
 HEATS = 5

@@ -12,11 +12,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import canaries, catalogue, deriving, figures, reparsing, runs, tasks
+from judging import tasks
 from judging.errors import Refused
-from judging.forms_remaking import AgainForm, CloneForm, DeriveForm, ReparseForm
+from judging.forms.remaking import AgainForm, CloneForm, DeriveForm, ReparseForm
 from judging.models import Run
-from judging.reparsing import Preview
+from judging.preparing import catalogue
+from judging.results import figures
+from judging.running import canaries, deriving, reparsing, runs
+from judging.running.reparsing import Preview
 from judging.views.runs import found, paint
 
 
@@ -58,7 +61,7 @@ def derive(request: HttpRequest, slug: str) -> HttpResponse:
     """Count the votes of chosen runs, or average their scores, without asking anybody."""
     member = access.member_for(request, slug, right="run")
     chosen = _chosen(request, member)
-    folds = [one.version for one in catalogue.every(member.project) if one.strategy.fold]
+    folds = [one.version for one in catalogue.offered(member.project) if one.strategy.fold]
     form = DeriveForm(_sent(request), folds=folds)
     if request.method == "POST" and form.is_valid():
         try:

@@ -10,10 +10,11 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from annotation import access, diffs, tasktypes
-from judging import described, frames, injection, rendering
-from judging.folding import PARTS
-from judging.frames import CallSpec, Prompt
+from judging.calling import rendering
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.prompts import described, frames, injection
+from judging.prompts.frames import CallSpec, Prompt
+from judging.replies.folding import PARTS
 from judging.strategies import TOTAL, Strategy
 
 

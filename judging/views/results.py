@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET
 from annotation import access
 from annotation.models import Project
 from formats.writers import write_figures
-from judging import figures, reports, tables
 from judging.models import Run
+from judging.results import figures, reports, tables
 from judging.views import matrix
 
 TYPES = {
@@ -21,7 +21,10 @@ TYPES = {
     "tsv": "text/tab-separated-values; charset=utf-8",
     "json": "application/json",
     "jsonl": "application/jsonl",
+    "latex": "text/x-tex; charset=utf-8",
+    "markdown": "text/markdown; charset=utf-8",
 }
+SUFFIXES = {"latex": "tex", "markdown": "md"}
 
 
 @require_GET
@@ -62,7 +65,9 @@ def download(request: HttpRequest, slug: str, table: str, form: str) -> HttpResp
     stream = io.StringIO(newline="")
     write_figures(form, table, made.rows, made.columns, stream)
     response = HttpResponse(stream.getvalue(), content_type=TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{slug}-{table}.{form}"'
+    response["Content-Disposition"] = (
+        f'attachment; filename="{slug}-{table}.{SUFFIXES.get(form, form)}"'
+    )
     return response
 
 

@@ -13,20 +13,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import (
-    canaries,
-    differing,
-    offering,
-    pins,
-    reparsing,
-    runs,
-    steering,
-    tasks,
-    watching,
-)
-from judging.filters import OutcomeFilter, RunFilter
+from judging import pins, tasks
+from judging.engine import watching
 from judging.models import Run
+from judging.preparing import offering
 from judging.providers import PROVIDERS
+from judging.recorded import differing
+from judging.results.filters import OutcomeFilter, RunFilter
+from judging.running import canaries, reparsing, runs, steering
 
 PAGE = 50
 SAID = {

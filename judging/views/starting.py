@@ -13,12 +13,15 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import access
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
-from judging import catalogue, offering, selecting, starting, tasks, watching
+from judging import tasks
+from judging.engine import watching
 from judging.errors import Refused
-from judging.forms import StartForm
+from judging.forms.starting import StartForm
 from judging.models import Run
-from judging.offering import Chosen
-from judging.starting import Asking, Wish
+from judging.preparing import catalogue, offering, selecting
+from judging.preparing.offering import Chosen
+from judging.running import starting
+from judging.running.starting import Asking, Wish
 
 # A page follows so many pilots at once; nobody has more on their way.
 FOLLOWED = 40
@@ -81,7 +84,7 @@ def _form(request: HttpRequest, member: Membership) -> StartForm:
     given = _given(request.GET)
     return StartForm(
         request.POST if request.method == "POST" else None,
-        strategies=[listed.version for listed in catalogue.every(project)],
+        strategies=[listed.version for listed in catalogue.offered(project)],
         endpoints=offering.endpoints(),
         explained=offering.explained(project),
         abilities=offering.groups(project, "ability"),

@@ -2,16 +2,24 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
-from annotation import access, diffing
+from annotation import access, diffing, errors
 from annotation.models import Membership, Project
-from judging import catalogue, described, previewing
 from judging.errors import Refused
 from judging.models import StrategyVersion
+from judging.preparing import catalogue, previewing, retiring
+from judging.prompts import described
+
+SAID = {
+    "retire": "{strategy} is retired: new runs are not offered it. Its runs stay as they are.",
+    "delete": "{strategy} is deleted. It stands below, where it can be taken back.",
+    "back": "{strategy} is back.",
+}
 
 
 @require_safe
@@ -23,6 +31,7 @@ def strategy_list(request: HttpRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "groups": catalogue.grouped(member.project),
+        "deleted": catalogue.deleted(member.project),
     }
     return render(request, "judging/strategies.html", context)
 
@@ -37,6 +46,7 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     newest = found(member, strategy)
     versions = catalogue.versions(member.project, newest)
+    runs = catalogue.runs_of(member.project, newest)
     shown = _numbered(versions, request.GET.get("version", ""), newest)
     context = {
         "project": member.project,
@@ -46,11 +56,28 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
         "versions": versions,
         "origin": versions[-1].parent,
         "source": catalogue.source_of(shown),
-        "runs": catalogue.runs_of(member.project, newest),
+        "runs": runs,
+        "open_steps": retiring.open_steps(newest, len(runs)),
         **_in_words(member.project, shown),
         **_compared(request, versions),
     }
     return render(request, "judging/strategy.html", context)
+
+
+@require_POST
+@login_required
+def put_away(request: HttpRequest, slug: str, strategy: str, step: str) -> HttpResponse:
+    """Retire or delete one of the project's own strategies, or take it back."""
+    member = access.member_for(request, slug, right="run")
+    try:
+        retiring.STEPS[step](member.project, strategy, access.seated(member))
+    except errors.Refused as problem:
+        messages.error(request, str(problem))
+    else:
+        messages.success(request, SAID[step].format(strategy=strategy))
+    if catalogue.find(member.project, strategy) is None:
+        return redirect("strategies", slug=slug)
+    return redirect("strategy", slug=slug, strategy=strategy)
 
 
 def found(member: Membership, slug: str) -> StrategyVersion:

@@ -97,7 +97,7 @@ keys.listen((name) => {
   if (!Object.hasOwn(ACTIONS, name)) return false;
   ACTIONS[name]();
   return true;
-});
+}, (key) => Boolean(form) && !form.hidden && fields.takes(form, key));
 
 document.addEventListener("keydown", (event) => {
   const inside = event.target.closest?.("form");

@@ -13,6 +13,7 @@
 // The screen calls
 //   bind(form)          once a form is painted; conditions, active field and total are set
 //   press(form, key)    a key by its name; true if it meant something to the active field
+//   takes(form, key)    whether a key would mean something to the active field
 //   deny(form, keyOf)   says at the active field that it has no such key, and which it has
 //   move(form, step)    -1 or 1: to the field above or below; true if there are others
 //   cancel(form)        Esc: takes back a pick that waits for more; true if there was one
@@ -168,10 +169,16 @@ function takesKeys(form) {
   return below.find((other) => !WRITTEN.has(other.dataset.kind));
 }
 
+function targetOf(field, key) {
+  if (!field || field.hidden) return null;
+  return field.dataset.kind === "claim_check" ? ofPiece(field, key) : field.querySelector(`[data-key="${CSS.escape(key)}"]`);
+}
+
+export const takes = (form, key) => Boolean(targetOf(takesKeys(form), key));
+
 export function press(form, key) {
   const field = takesKeys(form);
-  if (!field || field.hidden) return false;
-  const target = field.dataset.kind === "claim_check" ? ofPiece(field, key) : field.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const target = targetOf(field, key);
   if (!target) return false;
   const input = target.control;
   if (!input) target.click();

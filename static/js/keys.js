@@ -19,12 +19,18 @@ function isForUs(event) {
   return !isTyping(event) && !document.querySelector("dialog[open]");
 }
 
-// The action of a press. A key is a character; where digits need Shift (French keyboards) the key
-// itself counts without it too.
-function nameOf(event) {
+// Where digits need Shift (French keyboards), the digit of a key that was pressed without it.
+function digitOf(event) {
+  if (event.shiftKey || event.key.length !== 1 || /\d/.test(event.key)) return undefined;
+  return /^Digit(\d)$/.exec(event.code)?.[1];
+}
+
+// The action of a press. A key is the character that it types; what types none that means anything
+// here may be a digit.
+function nameOf(event, isAnswer) {
   const typed = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  const digit = event.shiftKey ? null : /^(?:Digit|Numpad)(\d)$/.exec(event.code)?.[1];
   if (names.has(typed)) return names.get(typed);
+  const digit = isAnswer(typed) ? undefined : digitOf(event);
   if (names.has(digit)) return names.get(digit);
   const name = digit ?? typed;
   return Object.hasOwn(changed, name) ? "" : name;
@@ -44,11 +50,12 @@ export function print(root) {
   }
 }
 
-// Calls act(name), which says whether the key meant anything.
-export function listen(act) {
+// Calls act(name), which says whether the key meant anything. isAnswer(key) says whether a character
+// answers what is asked now.
+export function listen(act, isAnswer) {
   document.addEventListener("keydown", (event) => {
     if (!isForUs(event)) return;
-    const name = nameOf(event);
+    const name = nameOf(event, isAnswer);
     if (!name || (off() && name !== "?")) return;
     if (act(name, event)) event.preventDefault();
   });

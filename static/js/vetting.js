@@ -70,7 +70,7 @@ keys.listen((name, event) => {
   if (!Object.hasOwn(ACTIONS, name)) return false;
   ACTIONS[name]();
   return true;
-});
+}, (key) => Boolean(labelForm()) && fields.takes(labelForm(), key));
 
 document.addEventListener("input", ({ target }) => target.closest("#panel form") && drafts.keep());
 document.addEventListener("change", ({ target }) => target.closest("#panel form") && drafts.keep());

@@ -180,6 +180,23 @@ def test_a_body_that_is_no_json_is_400(people: Cast, body: str) -> None:
     assert client.post(url, body, content_type="application/json").status_code == 400
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/xml;q=0.9", "*/*", "nonsense"])
+def test_json_is_the_answer_whatever_is_asked_for(people: Cast, accept: str) -> None:
+    client = Caller(people.annotator).client
+    answer = client.get(reverse("api-projects"), headers={"accept": accept})
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    assert answer.json()["results"]
+
+
+@pytest.mark.parametrize(
+    "form", ["application/vnd.oai.openapi+json", "application/vnd.oai.openapi"]
+)
+def test_what_has_several_forms_is_answered_in_the_one_asked_for(people: Cast, form: str) -> None:
+    client = Caller(people.annotator).client
+    answer = client.get(reverse("api-schema"), headers={"accept": form})
+    assert answer["Content-Type"].split(";")[0] == form
+
+
 def test_projects_say_what_is_asked_and_how_far_it_is(people: Cast) -> None:
     make_resolution(make_item(people.project))
     caller = Caller(people.annotator)

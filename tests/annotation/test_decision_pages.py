@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from annotation import cases, commenting
 from annotation.models import Comment, Item, Label, Mark, Membership, Resolution, Slot, Stage
@@ -125,15 +126,15 @@ def test_the_last_decision_is_taken_back_from_the_list(people: Cast) -> None:
 
 
 def test_the_list_costs_the_same_for_many_cases(
-    people: Cast, django_assert_num_queries: object
+    people: Cast, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     client, query = browser_of(people.adjudicator), django_assert_num_queries
     disputed(people, "1")
-    with query(30, exact=False) as few:  # type: ignore[operator]
+    with query(30, exact=False) as few:
         client.get(url("adjudicate", people))
     for number in range(2, 6):
         disputed(people, str(number))
-    with query(len(few)):  # type: ignore[operator]
+    with query(len(few)):
         client.get(url("adjudicate", people))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from annotation import known, probing, queue
 from annotation.models import Label, Membership, Project, Slot
@@ -90,8 +91,10 @@ def test_who_can_look_the_answers_up_gets_no_probe(project: Project, role: str) 
     assert take(make_member(project, role=role), draw=0.0).item.key == "item-1"
 
 
-def test_no_probe_costs_no_query(member: Membership, django_assert_num_queries: object) -> None:
-    with django_assert_num_queries(0):  # type: ignore[operator]
+def test_no_probe_costs_no_query(
+    member: Membership, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(0):
         assert probing.slot(member, 0.25, None) is None  # type: ignore[arg-type]
 
 

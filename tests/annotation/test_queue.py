@@ -469,3 +469,12 @@ def test_next_and_label_cost_the_same_at_the_start_and_after_many(
         for _ in range(10):
             say(member, take(member))
     assert costs[0] == costs[1]
+
+
+def test_a_label_reads_none_of_the_texts(django_assert_num_queries: Callable[..., Any]) -> None:
+    member = make_member(make_project())
+    make_item(member.project)
+    offer = take(member)
+    with django_assert_num_queries(32, exact=False) as seen:
+        say(member, offer)
+    assert [query["sql"] for query in seen if "texts" in query["sql"]] == []

@@ -122,6 +122,38 @@ def test_the_score_matrix_takes_minus_as_a_key(open_page: OpenPage) -> None:
     assert Label.objects.get().answers == {"s1": 1, "s2": -1, "s3": 0}
 
 
+def press_french(page: Page, *keys: tuple[str, str]) -> None:
+    """Keys of a French keyboard without Shift: what they type, and which they are."""
+    for key, code in keys:
+        page.evaluate(
+            "([key, code]) => document.body.dispatchEvent("
+            "new KeyboardEvent('keydown', {key, code, bubbles: true}))",
+            [key, code],
+        )
+
+
+def test_minus_on_the_six_of_a_french_keyboard_is_minus(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rubric-matrix"))
+    press_french(page, ("-", "Digit6"), ("&", "Digit1"), ("à", "Digit0"))
+    press(page, "Control+Enter")
+    wait_for(page, "item-2")
+    assert Label.objects.get().answers == {"s1": -1, "s2": 1, "s3": 0}
+
+
+def test_a_key_without_a_minus_to_answer_is_its_digit(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rating"))
+    press_french(page, ("-", "Digit6"))
+    expect(page.locator("[data-problem]")).to_have_text("No such key here; 1, 2, 3 choose.")
+    press_french(page, ("é", "Digit2"))
+    assert said(page) == "Naturalness: Partly natural. Next: Relatedness."
+
+
+def test_a_digit_counts_as_it_is_typed_wherever_its_key_lies(open_page: OpenPage) -> None:
+    page = label_screen(open_page, at_work("rating"))
+    press_french(page, ("3", "Digit2"), ("ArrowDown", "Numpad2"))
+    assert said(page) == "Naturalness: Natural. Next: Relatedness."
+
+
 def test_an_error_is_typed_and_explained_and_no_error_is_one_key(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("error-detection", 3))
     expect(page.locator('[data-field="explanation"]')).to_be_hidden()

@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Project, texts_digest
-from judging import asking, canaries, runs
-from judging.bell import Bell
+from judging.engine import asking
+from judging.engine.bell import Bell
 from judging.models import Run
+from judging.running import canaries, runs
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -138,7 +139,9 @@ def made(project: Project, evaluator: ScriptedEvaluator) -> None:
     endpoint = make_endpoint(
         evaluator, name="judge", price_in=Decimal("2.5"), price_out=Decimal(10)
     )
-    first = canaries.begin(project, strategy=make_strategy(), endpoint=endpoint, seed=1)
+    first = canaries.begin(
+        project, strategy=make_strategy(), endpoint=endpoint, options=runs.Options(seed=1)
+    )
     for run in (first, None):
         asked = run or canaries.ask_again(first)
         runs.plan(asked)

@@ -96,6 +96,10 @@ def test_a_table_of_figures_has_the_same_cells_in_every_format(form):
         assert json.loads(text) == {"table": "detector", "columns": ["f1"], "rows": [{"f1": 0.25}]}
     elif form == "jsonl":
         assert json.loads(text) == {"f1": 0.25}
+    elif form == "latex":
+        assert "f1 \\\\\n\\midrule\n0.250 \\\\\n" in text
+    elif form == "markdown":
+        assert text == "| f1 |\n| ---: |\n| 0.250 |\n"
     else:
         assert text == "f1\r\n0.25\r\n"
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from annotation.models import Project
-from judging import deriving, runs
 from judging.models import Endpoint, Run
+from judging.running import deriving, runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     make_baseline,
@@ -125,7 +125,6 @@ def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
         project,
         strategy=make_strategy(slug),
         endpoint=endpoint,
-        over=sources[0] if sources else None,
-        seed=1,
+        options=runs.Options(over=sources[0] if sources else None, seed=1),
     )
     return work(run), project

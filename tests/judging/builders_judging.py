@@ -5,21 +5,40 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
+from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Item, Project, Resolution, Revision, texts_digest
-from judging import asking, leasing, runs, selecting, storing, strategies
-from judging.leasing import Leased
+from annotation.models import (
+    ApiToken,
+    Item,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    texts_digest,
+)
+from judging import strategies
+from judging.engine import asking, leasing, storing
+from judging.engine.leasing import Leased
+from judging.engine.storing import Result
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.preparing import selecting
 from judging.providers import Answer, Finish
 from judging.providers.errors import EvaluatorError
-from judging.storing import Result
+from judging.running import runs
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
 # One call an item, and two, of which the gold one is shared by items with the same gold answer.
 ONE_CALL, TWO_CALLS = "reference", "vanilla-score"
 
 _numbers = count(1)
+
+
+def api_client(member: Membership) -> Client:
+    """A program with a key of the member's."""
+    assert member.account
+    _, key = ApiToken.issue(member.account, "test")
+    return Client(headers={"Authorization": f"Bearer {key}"})
 
 
 def make_items(project: Project, number: int, value: str = "valid", **values: Any) -> list[Item]:
@@ -88,7 +107,8 @@ def make_run(
         project,
         strategy=make_strategy(strategy),
         endpoint=endpoint or make_baseline(),
-        **{"seed": 1, **values},
+        member=values.pop("member", None),
+        options=runs.Options(**{"seed": 1, **values}),
     )
 
 

@@ -1,7 +1,7 @@
 """Strategies for tests, complete with the metrics of a task type."""
 
 from annotation import tasktypes
-from judging import criteria
+from judging.prompts import criteria
 from judging.strategies import Strategy, with_metrics
 
 # frame -> a shipped task type whose metrics fit it

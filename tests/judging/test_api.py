@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.models import ApiToken, Membership, Project
-from judging import runs
+from annotation.leads import grouping
+from annotation.models import Project
 from judging.models import Run
 from judging.providers.errors import Rejected
-from tests.builders import make_member, make_project
+from judging.running import runs
 from tests.judging.builders_judging import (
     fail,
     make_baseline,
@@ -23,23 +23,6 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 API = "/api/v1/projects/fbi/"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def program(member: Membership) -> Client:
-    assert member.account
-    _, key = ApiToken.issue(member.account, "test")
-    return Client(headers={"Authorization": f"Bearer {key}"})
 
 
 def post(program: Client, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -176,6 +159,18 @@ def test_a_field_named_twice_is_a_column_once(program: Client, project: Project)
     found = program.get(API + "results/undetected/?by=ability,%20ability").json()
     assert found["columns"][2:5] == ["strategy", "ability", "total"]
     assert len(found["rows"]) == 1
+
+
+@pytest.mark.parametrize("by", [*grouping.COLUMNS, "task"])
+def test_what_the_schema_offers_to_group_by_can_be_asked_for(
+    program: Client, project: Project, by: str
+) -> None:
+    make_items(project, 2, fields={"task": "sums"})
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    asked = schema["paths"]["/api/v1/projects/{slug}/results/{table}/"]["get"]["parameters"]
+    [offered] = [one["description"] for one in asked if one["name"] == "by"]
+    assert by in offered
+    assert program.get(f"{API}results/detector/?by={by}").status_code == 200
 
 
 def test_the_schema_describes_every_route(capsys: pytest.CaptureFixture[str]) -> None:

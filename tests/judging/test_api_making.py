@@ -7,14 +7,15 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.models import ApiToken, Membership, Project
-from judging import canaries, runs
+from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.providers.errors import Rejected
+from judging.running import canaries, runs
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
     answer_as,
+    api_client,
     fail,
     make_endpoint,
     make_items,
@@ -32,29 +33,8 @@ WISH = {"strategy": "reference", "endpoint": "judge", "seed": 1}
 
 
 @pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
 def judge() -> Endpoint:
     return make_endpoint(NOBODY, name="judge", price_in=Decimal(10), price_out=Decimal(20))
-
-
-@pytest.fixture
-def program(member: Membership) -> Client:
-    return key_of(member)
-
-
-def key_of(member: Membership) -> Client:
-    assert member.account
-    _, key = ApiToken.issue(member.account, "test")
-    return Client(headers={"Authorization": f"Bearer {key}"})
 
 
 def post(program: Client, path: str, body: Any = None, status: int = 200) -> Any:
@@ -162,7 +142,7 @@ def test_only_a_lead_asks_about_items_that_are_being_labelled(
     body = {**WISH, "while_labelling": True}
     assert "let a lead allow it" in post(program, "runs/", WISH, 422)["detail"]
     assert "Only a lead" in post(program, "runs/", body, 422)["detail"]
-    lead = key_of(make_member(project, role="lead"))
+    lead = api_client(make_member(project, role="lead"))
     assert post(lead, "runs/", body, 201)["run"]["while_labelling"] is True
 
 
@@ -221,7 +201,7 @@ def test_votes_are_counted(program: Client, project: Project) -> None:
 
 def test_what_another_parser_would_change_is_said_and_applied(judge: Endpoint) -> None:
     project = make_project("fbi", task_type="error-detection")
-    program = key_of(make_member(project, role="researcher"))
+    program = api_client(make_member(project, role="researcher"))
     make_responses(project, ["error", "no_error"])
     text = "At first the response is correct. Therefore, the model response contains an error."
     ended(project, judge, text, strategy="detect-1a")
@@ -242,7 +222,9 @@ def test_a_canary_is_asked_again_and_says_how_far_it_drifted(
     program: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 10)
-    first = canaries.begin(project, strategy=make_strategy("reference"), endpoint=judge, seed=1)
+    first = canaries.begin(
+        project, strategy=make_strategy("reference"), endpoint=judge, options=runs.Options(seed=1)
+    )
     runs.plan(first)
     answer(first, '{"score": 10}')
     runs.finish_if_done(first)

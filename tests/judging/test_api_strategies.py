@@ -6,32 +6,14 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.models import ApiToken, Membership, Project
+from annotation.models import Project
 from judging import strategies
 from judging.models import Run, StrategyVersion
-from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_responses, make_run
 
 pytestmark = pytest.mark.django_db
 
 API = "/api/v1/projects/fbi/strategies/"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def program(member: Membership) -> Client:
-    assert member.account
-    _, key = ApiToken.issue(member.account, "test")
-    return Client(headers={"Authorization": f"Bearer {key}"})
 
 
 def post(program: Client, path: str, **body: Any) -> Any:
@@ -60,6 +42,7 @@ def test_the_list_has_every_strategy_with_its_runs(program: Client, project: Pro
         "version": 1,
         "digest": strategies.digest(strategies.load_all()["vanilla"].definition),
         "runs": 0,
+        "offered": True,
     }
 
 

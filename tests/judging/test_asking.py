@@ -12,10 +12,11 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Item, Project
-from judging import asking, leasing, runs, watching
+from judging.engine import asking, leasing, watching
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.limits import MemoryLedger, Turn
 from judging.providers.retries import POLICIES
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     TWO_CALLS,

@@ -8,8 +8,10 @@ from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Slot
-from judging import audits, frames, runs
 from judging.models import Run
+from judging.prompts import frames
+from judging.results import audits
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
 

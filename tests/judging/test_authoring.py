@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from annotation import tomltext
 from annotation.errors import Refused, Stale
 from annotation.models import Event, Membership
-from judging import authoring, catalogue, strategies
-from judging.declaring import _KEYS
+from judging import strategies
 from judging.models import StrategyVersion
+from judging.preparing import authoring, catalogue
+from judging.prompts.declaring import _KEYS
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_items, make_run
 

@@ -1,3 +1,4 @@
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,8 +9,9 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from annotation import settings
-from judging import asking, embedded, leasing, living, tasks
-from judging.bell import Bell
+from judging import tasks
+from judging.engine import asking, embedded, leasing, living
+from judging.engine.bell import Bell
 
 Due = Callable[[Callable[[], list[int]]], None]
 
@@ -51,6 +53,15 @@ def bell() -> Iterator[Bell]:
 def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
     pause = threading.Event()
     return any(condition() or pause.wait(0.02) for _ in range(int(seconds / 0.02)))
+
+
+def test_what_start_up_made_is_not_looked_through_again(due: Due) -> None:
+    due(list)
+    gc.unfreeze()
+    bell = Bell(every=0.02)
+    bell.start()
+    bell.stop()
+    assert gc.get_freeze_count() > 10_000
 
 
 def test_an_embedded_worker_finds_due_work_though_no_message_was_sent(
@@ -161,7 +172,7 @@ def test_the_bell_goes_on_after_asking_failed(
 
 
 def test_every_worker_gets_the_bell() -> None:
-    assert "judging.bell:BellStep" in current_app.steps["worker"]
+    assert "judging.engine.bell:BellStep" in current_app.steps["worker"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -7,10 +7,12 @@ from copy import deepcopy
 import pytest
 
 from annotation.models import Project
-from judging import outcomes, rendering, runs, storing, watching
+from judging.calling import outcomes, rendering
+from judging.engine import storing, watching
+from judging.engine.storing import Result
 from judging.models import Call, Outcome, Request, Run
 from judging.providers.errors import Rejected
-from judging.storing import Result
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -223,7 +225,7 @@ def test_parameters_of_the_strategy_lie_over_those_of_the_endpoint(project: Proj
     make_items(project, 1)
     endpoint = make_endpoint(NOWHERE, parameters={"temperature": 0.1, "seed": 7})
     version = make_version("reference", parameters={"temperature": 0.9})
-    run = runs.start(project, strategy=version, endpoint=endpoint, seed=1)
+    run = runs.start(project, strategy=version, endpoint=endpoint, options=runs.Options(seed=1))
     assert run.pinned["parameters"] == {"temperature": 0.9, "seed": 7}
 
 

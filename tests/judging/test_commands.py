@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Event, Project
-from judging import asking
+from judging.engine import asking
 from judging.models import Run
 from tests.builders import make_project
 from tests.judging.builders_judging import (

@@ -1,6 +1,6 @@
 import pytest
 
-from judging import criteria, frames
+from judging.prompts import criteria, frames
 from judging.strategies import Axis, Metric, Scale, from_definition, load_all
 from tests.judging.builders_strategies import task_type
 

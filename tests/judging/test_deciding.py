@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from judging import decisions
-from judging.decisions import CAUSES, Decision
-from judging.frames import CallSpec, calls
-from judging.outputs import Reading
+from judging.prompts.frames import CallSpec, calls
+from judging.replies import decisions
+from judging.replies.decisions import CAUSES, Decision
+from judging.replies.outputs import Reading
 from judging.strategies import Metric, Scale, Step, load_all
 
 PARTS = (

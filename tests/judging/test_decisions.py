@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from judging import decisions
-from judging.decisions import CAUSES, Decision
-from judging.frames import CallSpec, calls
-from judging.outputs import Reading
+from judging.prompts.frames import CallSpec, calls
+from judging.replies import decisions
+from judging.replies.decisions import CAUSES, Decision
+from judging.replies.outputs import Reading
 from judging.strategies import Axis, from_definition, load_all
 
 GOLD, PERTURBED = calls(load_all()["vanilla"])

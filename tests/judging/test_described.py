@@ -2,8 +2,8 @@
 
 import pytest
 
-from judging import described, frames
-from judging.declared import Scale
+from judging.prompts import described, frames
+from judging.prompts.declared import Scale
 from judging.strategies import OUTPUT_OF_FRAME, load_all
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from annotation.models import Item, Project
-from judging import detecting, tables
 from judging.models import Run
-from judging.reports import UnknownField
+from judging.results import detecting, tables
+from judging.results.reports import UnknownField
 from tests.builders import make_project, make_resolution
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from annotation.models import Item, Project
-from judging import effects, tables
 from judging.models import Endpoint, Run
+from judging.results import effects, tables
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from judging import frames
 from judging.models import Endpoint
 from judging.models.evaluators import REMAINING_EVERY
+from judging.prompts import frames
 from judging.strategies import load_all
 from tests.builders import make_project
 from tests.judging.builders_cases import CASES, run_case

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judging import frames
+from judging.prompts import frames
 from judging.strategies import load_all
 from tests.judging.builders_cases import CASES, ITEMS, run_case
 from tests.judging.builders_judging import make_endpoint, results

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging import folding
-from judging.decisions import Decision, fold
-from judging.folding import panel, repeats, votes
+from judging.replies import folding
+from judging.replies.decisions import Decision, fold
+from judging.replies.folding import panel, repeats, votes
 from judging.strategies import load_all
 
 ERROR = Decision("detected", "error", values={"said": "error"})

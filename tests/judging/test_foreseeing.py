@@ -5,8 +5,9 @@ from decimal import Decimal
 import pytest
 
 from annotation.models import Project
-from judging import foreseeing, runs, selecting
 from judging.models import Endpoint, Request
+from judging.preparing import selecting
+from judging.running import foreseeing, runs
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, make_baseline, make_endpoint, make_items
 
@@ -27,7 +28,7 @@ def endpoint() -> Endpoint:
 
 def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint: Endpoint) -> None:
     said = {"strategy": selecting.strategy_version("pairwise"), "endpoint": endpoint}
-    said |= {"seed": 8, "limit": 4}
+    said |= {"options": runs.Options(seed=8, limit=4)}
     foreseen = foreseeing.foresee(project, **said)
     runs.plan(runs.start(project, **said))
     assert (foreseen.items, foreseen.calls) == (4, 8)
@@ -36,10 +37,12 @@ def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint
 
 def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint: Endpoint) -> None:
     strategy = selecting.strategy_version("reference")
-    run = runs.start(project, strategy=strategy, endpoint=endpoint, seed=1)
+    run = runs.start(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1))
     runs.plan(run)
     answer(run, number=2)
-    foreseen = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    foreseen = foreseeing.foresee(
+        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    )
     assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
 
 
@@ -47,11 +50,15 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
     project: Project, endpoint: Endpoint
 ) -> None:
     strategy = selecting.strategy_version("reference")
-    before = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
-    run = runs.start(project, strategy=strategy, endpoint=endpoint, seed=1)
+    before = foreseeing.foresee(
+        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    )
+    run = runs.start(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1))
     runs.plan(run)
     answer(run)
-    after = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    after = foreseeing.foresee(
+        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    )
     # Six prompts of some 1,400 bytes, 3 bytes a token, 3 a million tokens.
     assert before.cost
     assert Decimal("0.006") < before.cost < Decimal("0.012")
@@ -61,11 +68,15 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
 def test_without_prices_no_cost_is_named(project: Project) -> None:
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     strategy = selecting.strategy_version("reference")
-    found = foreseeing.foresee(project, strategy=strategy, endpoint=endpoint, seed=1)
+    found = foreseeing.foresee(
+        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    )
     assert found.cost is None
 
 
 def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) -> None:
     strategy = selecting.strategy_version("pairwise")
     with pytest.raises(runs.Refused):
-        foreseeing.foresee(project, strategy=strategy, endpoint=make_baseline(), seed=1)
+        foreseeing.foresee(
+            project, strategy=strategy, endpoint=make_baseline(), options=runs.Options(seed=1)
+        )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from judging import frames
-from judging.frames import CallSpec, Prompt, all_calls, calls, render
+from judging.prompts import frames
+from judging.prompts.frames import CallSpec, Prompt, all_calls, calls, render
 from judging.strategies import Strategy, load_all
 from tests.judging.builders_strategies import complete, task_type
 

@@ -11,9 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Project
-from judging import canaries, providers, rendering, runs
-from judging.frames import Prompt
+from judging import providers
+from judging.calling import rendering
 from judging.models import Call, Request, Run
+from judging.prompts.frames import Prompt
+from judging.running import canaries, runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     ONE_CALL,

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from judging.injection import MOST, delimiters, flags
+from judging.prompts.injection import MOST, delimiters, flags
 from judging.strategies import from_definition, load_all
 
 MARKER = re.compile(r"\[(?:BEGIN|END) [^\]]+\]")

@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
-from judging import clock, leasing, rendering, runs, storing
-from judging.leasing import LEASE
+from judging import clock
+from judging.calling import rendering
+from judging.engine import leasing, storing
+from judging.engine.leasing import LEASE
+from judging.engine.storing import Result
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble, Unauthorised
-from judging.storing import Result
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -359,8 +363,10 @@ def test_a_new_run_is_planned_also_while_its_provider_wants_no_calls(
     assert leasing.due_endpoints(timezone.now()) == [run.endpoint_id]
 
 
-def test_due_endpoints_are_found_by_one_query(run: Run, django_assert_num_queries: object) -> None:
-    with django_assert_num_queries(1):  # type: ignore[operator]
+def test_due_endpoints_are_found_by_one_query(
+    run: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(1):
         due()
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from annotation.models import Project
-from judging import outcomes, runs
+from judging.calling import outcomes
 from judging.models import Outcome, Reading, Reply, Run
 from judging.providers.errors import TimedOut
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,

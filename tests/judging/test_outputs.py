@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging import outputs
-from judging.outputs import Reading, parser, read
+from judging.replies import outputs
+from judging.replies.outputs import Reading, parser, read
 from judging.strategies import from_definition, load_all
 
 VANILLA, SCORE_ONLY, PAIRWISE, ROUGE, LENGTH = (

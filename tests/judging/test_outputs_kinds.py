@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.frames import CallSpec
-from judging.outputs import PARSERS, Reading, parser, read
+from judging.prompts.frames import CallSpec
+from judging.replies.outputs import PARSERS, Reading, parser, read
 from judging.strategies import Metric, Scale, Step, load_all
 
 VANILLA = load_all()["vanilla"]

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from judging import criteria, frames
-from judging.outputs import read
+from judging.prompts import criteria, frames
+from judging.replies.outputs import read
 from judging.strategies import Metric, Scale, load_all, with_metrics
 
 TASK = (

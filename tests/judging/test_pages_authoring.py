@@ -8,9 +8,11 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Mark, Membership, Project, texts_digest
-from judging import catalogue, runs, strategies
+from judging import strategies
 from judging.models import Run, StrategyVersion
-from tests.builders import make_account, make_member, make_project
+from judging.preparing import catalogue
+from judging.running import runs
+from tests.builders import make_account
 from tests.judging.builders_judging import (
     make_endpoint,
     make_items,
@@ -23,22 +25,6 @@ from tests.judging.test_authoring import copied
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 def address(way: str, slug: str = "ours") -> str:

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Membership, Project
-from judging import canaries, runs
+from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.pins import Own
+from judging.running import canaries, runs
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -26,22 +26,6 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 NOBODY = "http://127.0.0.1:9/v1"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 @pytest.fixture
@@ -251,7 +235,9 @@ def test_a_canary_is_asked_again_and_its_drift_shown(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 10)
-    first = canaries.begin(project, strategy=make_strategy("reference"), endpoint=judge, seed=1)
+    first = canaries.begin(
+        project, strategy=make_strategy("reference"), endpoint=judge, options=runs.Options(seed=1)
+    )
     answered(first, '{"score": 10}')
     assert "It was asked once." in shown(browser.get(page("run", 1)))
     browser.post(page("run-again", 1))

@@ -5,9 +5,9 @@ from django.test import Client
 from django.utils.html import escape
 
 from annotation.models import Membership, Project, texts_digest
-from judging import deriving, runs
 from judging.models import Reading, Reply, Request, Run
 from judging.providers.errors import Rejected
+from judging.running import deriving, runs
 from tests.builders import make_member, make_project, make_revision
 from tests.judging.builders_judging import (
     answer,
@@ -24,22 +24,6 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 HOSTILE = '<script>alert("caught")</script>'
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 def planned(project: Project, strategy: str = "reference", number: int = 1) -> Run:

@@ -9,30 +9,14 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.models import Membership, Project, Resolution
+from annotation.models import Project, Resolution
 from judging.models import Run
-from tests.builders import make_member, make_project, make_resolution, make_revision
+from tests.builders import make_resolution, make_revision
 from tests.judging.builders_judging import make_items, make_judged, make_run
 
 pytestmark = pytest.mark.django_db
 
 PAGE = "/projects/fbi/results/"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 def shown(browser: Client, query: str = "", page: str = PAGE) -> str:

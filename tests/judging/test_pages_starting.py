@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Membership, Project
-from judging import runs
+from annotation.models import Project
 from judging.models import Endpoint, Run
-from tests.builders import make_member, make_project, make_slot
+from judging.running import runs
+from tests.builders import make_member, make_slot
 from tests.judging.builders_judging import (
     answer,
     make_baseline,
@@ -26,22 +26,6 @@ pytestmark = pytest.mark.django_db
 NOBODY = "http://127.0.0.1:9/v1"
 HTMX = {"HX-Request": "true"}
 NEW = "/projects/fbi/runs/new/"
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Membership, Project
+from annotation.models import Project
 from judging import strategies
 from judging.models import StrategyVersion
 from tests.builders import make_member, make_project
@@ -16,22 +16,6 @@ from tests.judging.builders_judging import make_items, make_run
 from tests.judging.test_catalogue import make_own
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 def page(browser: Client, *names: str, query: str = "") -> str:

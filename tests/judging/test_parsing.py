@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from judging import outputs
-from judging.parsing import Answer, Mark, Patterns, bare, find, last, marks, tagged
+from judging.replies import outputs
+from judging.replies.parsing import Answer, Mark, Patterns, bare, find, last, marks, tagged
 
 PATTERNS = Patterns(
     marked=last(marks("score", r"\d+")),

@@ -1,6 +1,6 @@
 import pytest
 
-from judging.phrases import last_statement, published
+from judging.replies.phrases import last_statement, published
 
 
 def said(text):

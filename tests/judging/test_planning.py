@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.planning import place, request_digests, run_digest, shuffled
+from judging.calling.planning import place, request_digests, run_digest, shuffled
 from judging.strategies import digest
 
 REQUEST = {

@@ -3,12 +3,14 @@
 import pytest
 
 from annotation.models import Item, Project, texts_digest
-from judging import previewing, rendering, runs
+from judging.calling import rendering
 from judging.errors import Refused
-from judging.frames import Prompt
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.outputs import Reading
-from judging.previewing import Preview
+from judging.preparing import previewing
+from judging.preparing.previewing import Preview
+from judging.prompts.frames import Prompt
+from judging.replies.outputs import Reading
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,

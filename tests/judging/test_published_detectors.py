@@ -22,8 +22,8 @@ from django.db import transaction
 
 from formats import archives
 from formats.rows import Limits
-from judging import effects
 from judging.models import Run
+from judging.results import effects
 from tests.judging import published_tables
 from tests.judging.published_tables import FIGURES, SET, Printed
 
@@ -31,7 +31,7 @@ from tests.judging.published_tables import FIGURES, SET, Printed
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "open-realmistake"
-ROOT = Path(effects.__file__).parent.parent
+ROOT = Path(effects.__file__).parents[2]
 
 
 def of_table(table: str) -> Any:

@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from judging import detecting, effects, strategies
+from judging import strategies
+from judging.results import detecting, effects
 from tests.judging import published_tables
 from tests.judging.published_tables import BIAS, DETECTORS
 

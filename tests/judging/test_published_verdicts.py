@@ -9,9 +9,9 @@ import pytest
 
 from formats import archives
 from formats.rows import Limits
-from judging.decisions import Decision, decide, fold
-from judging.frames import CallSpec
-from judging.outputs import read
+from judging.prompts.frames import CallSpec
+from judging.replies.decisions import Decision, decide, fold
+from judging.replies.outputs import read
 from judging.strategies import load_all
 from stats import detection
 from stats.detection import Counts

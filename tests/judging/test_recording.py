@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Event, Item, Project
-from judging import filing
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
+from judging.recorded import filing
 from tests.builders import make_item, make_member, make_project, make_resolution
 from tests.judging.builders_judging import (
     make_endpoint,

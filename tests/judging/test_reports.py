@@ -3,10 +3,11 @@
 from itertools import cycle
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project, Resolution
-from judging import reports
 from judging.models import Outcome, Run
+from judging.results import reports
 from stats.rates import clustered_wilson, sums_of
 from tests.builders import make_project, make_resolution, make_revision
 from tests.judging.builders_judging import make_items, make_judged, make_run
@@ -177,20 +178,6 @@ def test_a_field_that_outcomes_do_not_have_is_refused_with_those_they_have(
         reports.undetected([], ["cluster"])
 
 
-def test_missing_outcomes_are_counted_by_cause_as_far_as_figures_count_them(
-    project: Project,
-) -> None:
-    items = make_items(project, 6)
-    run = make_judged(project, said(items[:4], "missing") + said(items[4:], "detected"))
-    run.outcomes.filter(item=items[0]).update(cause="refused")
-    Resolution.objects.filter(item=items[1]).update(current=False)
-    names = {"run": 1, "endpoint": "baseline", "strategy": "rouge-l"}
-    assert reports.missing([run]) == [
-        {**names, "cause": "truncated", "n": 2},
-        {**names, "cause": "refused", "n": 1},
-    ]
-
-
 @pytest.mark.databases
 def test_an_item_asked_repeatedly_counts_once_by_the_share_of_its_repeats(project: Project) -> None:
     run = make_judged(project, said(make_items(project, 3), "detected", "undetected", "missing"))
@@ -228,8 +215,10 @@ def test_an_outcome_with_any_truth_counts_while_its_item_is_held_for_something(
     assert run.outcomes.counted().count() == 2
 
 
-def test_a_table_of_a_run_is_one_query(project: Project, django_assert_num_queries: object) -> None:
+def test_a_table_of_a_run_is_one_query(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     make_judged(project, said(make_items(project, 3), "detected"))
     runs = list(Run.objects.for_results())
-    with django_assert_num_queries(1):  # type: ignore[operator]
+    with django_assert_num_queries(1):
         [row.as_row() for row in reports.undetected(runs)]

@@ -6,10 +6,12 @@ from django.db import connection
 
 from annotation import writing
 from annotation.models import Event, Item, Project
-from judging import outcomes, runs, storing, watching
+from judging.calling import outcomes
+from judging.engine import storing, watching
+from judging.engine.storing import Result
 from judging.models import Budget, Call, Outcome, Request, Run
 from judging.providers.errors import Rejected
-from judging.storing import Result
+from judging.running import runs
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
 from tests.judging.builders_judging import (
     ONE_CALL,

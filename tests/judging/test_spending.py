@@ -9,11 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Project
-from judging import runs, spending, storing
-from judging.leasing import LEASE
+from judging.engine import storing
+from judging.engine.leasing import LEASE
+from judging.engine.storing import Result
 from judging.models import Budget, Endpoint, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble
-from judging.storing import Result
+from judging.running import runs, spending
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from annotation.models import Event, Project
-from judging import canaries, foreseeing, offering, runs, starting, steering, watching
+from judging.engine import watching
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.offering import Chosen
 from judging.pins import Own
-from judging.starting import Wish
+from judging.preparing import offering
+from judging.preparing.offering import Chosen
+from judging.running import canaries, foreseeing, runs, starting, steering
+from judging.running.starting import Wish
 from tests.builders import make_item, make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -181,7 +183,12 @@ def test_as_many_examples_are_shown_as_the_run_says() -> None:
         "detect-1a", prompt="{{examples}}\n\n{{question}}\n\n{{response}}", examples=1
     )
     endpoint = make_endpoint(NOBODY)
-    run = runs.start(project, strategy=version, endpoint=endpoint, seed=1, own=Own(examples=3))
+    run = runs.start(
+        project,
+        strategy=version,
+        endpoint=endpoint,
+        options=runs.Options(seed=1, own=Own(examples=3)),
+    )
     assert (len(run.few_shot), run.outcomes.count()) == (3, 2)
     shown = {key for key, _ in run.few_shot}
     assert shown.isdisjoint(run.outcomes.values_list("item__key", flat=True))
@@ -210,8 +217,7 @@ def test_what_does_not_fit_the_strategy_is_refused(
                 project,
                 strategy=make_strategy(slug),
                 endpoint=make_endpoint(NOBODY),
-                seed=1,
-                own=own,
+                options=runs.Options(seed=1, own=own),
             )
 
 

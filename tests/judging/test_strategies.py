@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import judging.strategies
 from annotation import taxonomy
-from judging import frames
-from judging.placeholders import SHOWN
+from judging.prompts import frames
+from judging.prompts.placeholders import SHOWN
 from judging.strategies import (
     FOLDER,
     OUTPUT_OF_FRAME,

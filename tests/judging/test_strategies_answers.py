@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from judging.frames import CallSpec, all_calls
-from judging.outputs import read
+from judging.prompts.frames import CallSpec, all_calls
+from judging.replies.outputs import read
 from judging.strategies import load_all
 from tests.judging.builders_strategies import complete
 

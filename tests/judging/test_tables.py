@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project, Resolution
-from judging import runs, tables
 from judging.models import Run
 from judging.providers.errors import Rejected
+from judging.results import tables
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
 
@@ -89,10 +91,10 @@ def test_another_project_s_rows_are_not_in_it(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["calls", "outcomes"])
 def test_a_table_costs_the_same_number_of_queries_at_any_length(
-    project: Project, run: Run, name: str, django_assert_max_num_queries: object
+    project: Project, run: Run, name: str, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     answer(run)
-    with django_assert_max_num_queries(4):  # type: ignore[operator]
+    with django_assert_max_num_queries(4):
         list(tables.EXPORTS[name].rows(project))
 
 

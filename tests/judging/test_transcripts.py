@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from formats.rows import BadRow, Row
-from judging import strategies, transcripts
-from judging.frames import CallSpec
+from judging import strategies
+from judging.prompts.frames import CallSpec
+from judging.recorded import transcripts
+from judging.recorded.transcripts import Transcript
 from judging.strategies import Strategy
-from judging.transcripts import Transcript
 
 ITEM = {"item": "k"}
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from formats.rows import BadRow, Row
-from judging import strategies, transcripts, verdicts
-from judging.transcripts import Transcript
-from judging.verdicts import Judged
+from judging import strategies
+from judging.recorded import transcripts, verdicts
+from judging.recorded.transcripts import Transcript
+from judging.recorded.verdicts import Judged
 
 ERROR = "Therefore, the model response contains an error."
 NO_ERROR = "Therefore, the model response contains no error."

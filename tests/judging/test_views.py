@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Membership, Project
-from judging import leasing, living, runs, watching
+from judging.engine import leasing, living, watching
 from judging.models import Reply, Run
 from judging.providers.errors import Rejected
-from tests.builders import make_member, make_project
+from judging.running import runs
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -26,22 +26,6 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def project() -> Project:
-    return make_project("fbi")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    client.force_login(member.account)
-    return client
 
 
 def page(name: str, *args: object) -> str:

@@ -32,7 +32,7 @@ def main() -> None:
 
     django.setup()
     # Before the fork, or each worker would import it all for itself.
-    importlib.import_module("judging.bell")
+    importlib.import_module("judging.engine.bell")
     if options.jump:
         _set_clock(lambda: options.jump if int(time.monotonic()) % 2 else -options.jump)
     if options.ahead:
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _work() -> None:
-    from judging.bell import Bell
+    from judging.engine.bell import Bell
 
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())

@@ -3,7 +3,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from stats import agreement, bootstrap, ratings
-from stats.bootstrap import Figure, estimate, share_not_above
+from stats.bootstrap import (
+    Figure,
+    combined,
+    difference,
+    estimate,
+    estimate_and_test,
+    share_not_above,
+)
 
 
 def generator(seed=3):
@@ -161,3 +168,119 @@ def test_with_few_clusters_or_without_a_value_there_is_no_p():
     ones = np.ones(20)
     assert share_not_above(mean_of(ones), np.arange(20) % 9, generator(), draws=50) is None
     assert share_not_above(mean_of(ones * np.nan), np.arange(20), generator(), draws=50) is None
+
+
+# Two figures over the same items, drawn together
+
+
+def test_a_difference_is_drawn_in_pairs_by_hand():
+    # The first is the second plus 0 or 1 in turn: difference 1/2, error 0.5 / 20, however much
+    # the two vary together.
+    second = generator().normal(size=400) * 100
+    paired = difference(mean_of(second + np.arange(400) % 2), mean_of(second))
+    got = estimate(paired, np.arange(400), generator())
+    assert (got.value, got.n) == (pytest.approx(0.5), 400)
+    assert (got.low, got.high) == pytest.approx((0.451, 0.549), abs=0.006)
+
+
+def test_figures_are_combined_by_any_function():
+    figures = [mean_of(np.arange(20.0)), mean_of(np.ones(20), "odd"), mean_of(np.zeros(20), "odd")]
+    got = combined(figures, lambda values: values.sum(axis=1)).point()
+    assert (got.value, got.reason) == (10.5, "odd")
+
+
+def test_each_figure_of_a_difference_needs_ten_clusters():
+    few, all_of = np.arange(30) < 9, np.ones(30, dtype=bool)
+    terms = mean_of(np.arange(30.0))
+    sparse = Figure(terms.terms, terms.of, few, "nothing", "undefined")
+    wide = difference(terms, sparse)
+    assert estimate(wide, np.arange(30), generator()).reason == "under 10 clusters"
+    nested = difference(terms, wide)
+    assert estimate(nested, np.arange(30), generator()).reason == "under 10 clusters"
+    parted = Figure(terms.terms, terms.of, all_of, "nothing", "undefined", parts=(few,))
+    assert estimate(parted, np.arange(30), generator()).reason == "under 10 clusters"
+
+
+def test_a_difference_says_why_it_does_not_exist():
+    constant = ratings.of_values([[1, 1]] * 20, [1, 2])
+    missing = difference(mean_of(np.arange(20.0)), agreement.krippendorff(constant))
+    assert missing.point().reason == "all labels are the same"
+    got, p = estimate_and_test(missing, np.arange(20), generator())
+    assert (got.value, p.p, p.reason) == (None, None, "all labels are the same")
+
+
+def test_the_p_of_a_difference_by_hand():
+    # 55 of 100 are 1 and 45 -1: P(mean <= 0) is about 0.18, as above; twice that.
+    values = np.repeat([1.0, -1.0], [55, 45])
+    got, p = estimate_and_test(mean_of(values), np.arange(100), generator(), draws=4_000)
+    assert p.p == pytest.approx(0.36, abs=0.03)
+    assert p.n == 4_000
+    assert got == estimate(mean_of(values), np.arange(100), generator(), draws=4_000)
+    _, back = estimate_and_test(mean_of(-values), np.arange(100), generator(), draws=4_000)
+    assert back.p == p.p
+
+
+def test_the_smallest_and_largest_p_of_a_difference():
+    # Never 0: 2 / (draws + 1). Where every draw is 0 it is 1.
+    _, p = estimate_and_test(mean_of(np.ones(20)), np.arange(20), generator(), draws=199)
+    assert p.p == 2 / 200
+    _, p = estimate_and_test(mean_of(np.zeros(20)), np.arange(20), generator(), draws=199)
+    assert p.p == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_p_is_below_alpha_where_the_interval_does_not_hold_nought(seed):
+    values = generator(seed).normal(0.25, size=60)
+    got, p = estimate_and_test(mean_of(values), np.arange(60), generator(seed), draws=999)
+    outside = got.low > 0 or got.high < 0
+    # At the border one draw may decide either way.
+    assert (p.p < 0.05) == outside or abs(p.p - 0.05) < 0.005
+
+
+def test_without_an_interval_there_is_no_p():
+    got, p = estimate_and_test(mean_of(np.arange(9.0)), np.arange(9), generator())
+    assert (got.value, p.p, p.reason) == (4, None, "under 10 clusters")
+    with pytest.raises(ValueError, match="level"):
+        estimate_and_test(mean_of(np.arange(9.0)), np.arange(9), generator(), level=95)
+
+
+def test_few_kinds_and_many_are_drawn_alike():
+    # 12,000 clusters of two kinds, and the same values told apart by a millionth.
+    values = (np.arange(12_000) % 3 == 0).astype(float)
+    few = estimate(mean_of(values), np.arange(12_000), generator())
+    many = estimate(mean_of(values + np.arange(12_000) / 1e10), np.arange(12_000), generator(), 500)
+    assert (few.low, few.high) == pytest.approx((many.low, many.high), abs=0.002)
+
+
+def test_kinds_of_unlike_numbers_are_drawn_as_often_as_they_are():
+    # 60 of 100 clusters are 0 and the others 1.001 to 1.040: mean 0.408, variance 0.25, error 0.05.
+    values = np.where(np.arange(100) < 60, 0.0, 1 + (np.arange(100) - 59) / 1_000)
+    got = estimate(mean_of(values), np.arange(100), generator())
+    assert got.value == pytest.approx(0.4082)
+    assert (got.low, got.high) == pytest.approx((0.3102, 0.5062), abs=0.012)
+
+
+def test_clusters_may_have_any_numbers():
+    values, few = np.arange(40.0) % 7, np.arange(40) // 2
+    expected = estimate(mean_of(values), few, generator())
+    assert estimate(mean_of(values), few * 10**12 - 5, generator()) == expected
+    assert estimate(mean_of(values), few + 0.5, generator()) == expected
+
+
+def test_clusters_without_a_say_are_not_drawn():
+    values = np.arange(40.0) % 7
+    alone = estimate(mean_of(values), np.arange(40), generator())
+    terms = csr_array(np.column_stack([np.pad(values, (360, 0)), np.arange(400) >= 360]))
+    among = Figure(terms, mean_of(values).of, np.arange(400) >= 360, "nothing", "undefined")
+    assert estimate(among, np.arange(400), generator()) == alone
+
+
+def test_sums_that_only_rounding_makes_alike_are_told_apart():
+    # Beside a 1, 1e-20 is lost in any sum of the two.
+    odd = np.arange(200) % 2
+    terms = csr_array(np.column_stack([np.ones(200), 1e-20 * odd]))
+    figure = Figure(
+        terms, lambda sums: 1e20 * sums[:, 1] / sums[:, 0], odd >= 0, "nothing", "undefined"
+    )
+    got = estimate(figure, np.arange(200), generator())
+    assert (got.low, got.high) == pytest.approx((0.43, 0.57), abs=0.02)

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,8 @@ from stats.rates import (
     bounds,
     clustered_wilson,
     design_effect,
+    difference_bounds,
+    rate,
     sums_of,
     withstands,
 )
@@ -138,6 +141,34 @@ def test_the_five_sums_hold_the_variance_of_the_residuals(pairs):
     variance = m / (m - 1) * sum((hits - p * items) ** 2 for items, hits in pairs) / n**2
     expected = max(1, variance * n / (p * (1 - p)))
     assert design_effect(sums_of(pairs)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_rate_of_items_sums_clusters_and_leaves_out_the_missing():
+    got = rate([1, 0, math.nan, 1, 1, math.nan], [7, 7, 7, 3, 3, 5])
+    assert got == clustered_wilson(sums_of([(2, 1), (2, 2)]))
+    assert (got.value, got.n) == (0.75, 4)
+
+
+def test_shares_that_add_up_to_whole_hits_are_whole_hits():
+    thirds = [1 / 3, 1 / 3, 1 / 3, 0, 0, 0]
+    assert rate(thirds, [1, 1, 1, 2, 2, 2]) == clustered_wilson(sums_of([(3, 1), (3, 0)]))
+    assert rate([0.1] * 10 + [0] * 10, np.arange(20) // 10).value == 1 / 20
+
+
+@pytest.mark.parametrize(
+    ("hits", "groups", "reason"),
+    [([], [], "no items"), ([math.nan], [1], "no items"), ([1, 0], [1, 1], "one cluster")],
+)
+def test_a_rate_of_no_items_or_one_cluster_has_no_interval(hits, groups, reason):
+    got = rate(hits, groups)
+    assert (got.low, got.high, got.reason) == (None, None, reason)
+
+
+def test_bounds_of_a_difference_take_opposite_extremes():
+    got = difference_bounds(Bounds(0.3, 0.5), Bounds(0.1, 0.4))
+    assert (got.lowest, got.highest) == pytest.approx((-0.1, 0.4))
+    assert difference_bounds(Bounds(0.3, 0.5), Bounds(None, None)) == Bounds(None, None)
+    assert difference_bounds(Bounds(None, None), Bounds(0.3, 0.5)) == Bounds(None, None)
 
 
 def test_bounds_take_all_missing_either_way():

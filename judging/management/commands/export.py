@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Event, Project
 from formats.writers import WRITERS
-from judging import tables
+from judging.results import tables
 
 
 class Command(BaseCommand):

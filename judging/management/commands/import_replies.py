@@ -12,13 +12,14 @@ from annotation.management import files
 from annotation.models import Project
 from formats.readers import REPLIES, unlocked
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
-from judging import catalogue, recording, selecting, transcripts
 from judging.errors import Refused
-from judging.filing import Part
 from judging.models import StrategyVersion
-from judging.recording import Report
-from judging.transcripts import Transcript
-from judging.verdicts import CHOICES
+from judging.preparing import catalogue, selecting
+from judging.recorded import recording, transcripts
+from judging.recorded.filing import Part
+from judging.recorded.recording import Report
+from judging.recorded.transcripts import Transcript
+from judging.recorded.verdicts import CHOICES
 
 REASON = "Nothing was imported; mend these rows, or take them out."
 

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_slug
 
 from annotation.models import Project
-from judging import audits
 from judging.models import Run
+from judging.results import audits
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
 from formats.writers import FIGURES, write_figures
-from judging import figures, reports, tables
 from judging.models import Run
+from judging.results import figures, reports, tables
 
 
 class Command(BaseCommand):
@@ -28,8 +28,7 @@ class Command(BaseCommand):
             "--by",
             default=figures.BY,
             metavar="FIELD,...",
-            help=f"group by these, of {', '.join(reports.FIELDS)}, and for detector, changes and "
-            "bias by any field that items have; empty for one row a run",
+            help=f"group by these. Of {figures.GROUPED}",
         )
         parser.add_argument("--format", choices=FIGURES, default="json")
 

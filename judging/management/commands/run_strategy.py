@@ -1,8 +1,5 @@
 import secrets
-import sys
-import time
 from argparse import ArgumentParser
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +7,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging import asking, catalogue, deriving, offering, runs, starting, tasks, watching
-from judging.forms import parameters_of
+from judging.forms.starting import parameters_of
+from judging.management import told
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.offering import Chosen
 from judging.pins import Own
-from judging.starting import Asking, Wish
-
-LOOK_EVERY = 0.2
+from judging.preparing import catalogue, offering
+from judging.preparing.offering import Chosen
+from judging.running import deriving, runs, starting
+from judging.running.starting import Asking, Wish
 
 
 class Command(BaseCommand):
@@ -75,17 +72,14 @@ class Command(BaseCommand):
             action="store_true",
             help="say what it would ask and cost, and start nothing",
         )
-        parser.add_argument("--wait", action="store_true", help="work on it here, until it ends")
+        parser.add_argument("--wait", action="store_true", help=told.WAIT)
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = self._start(options)
         if run is None:
             return
         self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
-        if options["wait"]:
-            self._wait(run)
-        elif run.kind == Run.Kind.ASKED:
-            tasks.ring(run.endpoint_id)
+        told.go_on(run, self.stderr, wait=options["wait"])
 
     def _start(self, options: dict[str, Any]) -> Run | None:
         """The run, or None where an estimate is all that was asked for."""
@@ -93,9 +87,9 @@ class Command(BaseCommand):
             raise CommandError("--limit must be 1 or more.", returncode=2)
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
-        project = _project(options["project"])
+        project = told.project(options["project"])
         strategy = _strategy(project, options["strategy"])
-        over = _runs(project, options["over"] or [])
+        over = told.runs(project, options["over"] or [])
         try:
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
@@ -121,48 +115,6 @@ class Command(BaseCommand):
             f" {found.stored} answered already, {found.to_ask} to ask; price {price}"
         )
 
-    def _wait(self, run: Run) -> None:
-        """Work as one of the workers until the run ends; progress on a terminal."""
-        said = ""
-        while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-            asking.work(run.endpoint_id, seconds=5)
-            # Another worker may be at it, or nothing be due before a provider's wait is over.
-            time.sleep(LOOK_EVERY)
-            run.refresh_from_db()
-            said = self._tell(run, said)
-        if sys.stderr.isatty():
-            self.stderr.write("")
-        if run.state == Run.State.PAUSED:
-            raise CommandError(f"Run {run.number} is paused: {run.reason}")
-
-    def _tell(self, run: Run, said: str) -> str:
-        """Say how far the run is, unless that was `said` already; what was said."""
-        done = watching.progress(run)
-        causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
-        words = (
-            f"{run.state}: {done.answered} of {done.requests} requests answered,"
-            f" {done.settled} of {done.items} items decided{'; ' + causes if causes else ''}"
-        )
-        if words != said:
-            self.stderr.write(words, ending="\r" if sys.stderr.isatty() else "\n")
-        return words
-
-
-def _project(slug: str) -> Project:
-    project = Project.objects.filter(slug=slug).first()
-    if project is None:
-        raise CommandError(
-            f"There is no project {slug!r}. Import items with --create.", returncode=2
-        )
-    return project
-
-
-def _runs(project: Project, numbers: list[int]) -> list[Run]:
-    found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
-    if unknown := [str(number) for number in numbers if number not in found]:
-        raise CommandError(f"{project.slug} has no run {', '.join(unknown)}.", returncode=2)
-    return list(found.values())
-
 
 def _wish(
     project: Project, strategy: StrategyVersion, over: Run | None, options: dict[str, Any]
@@ -179,7 +131,7 @@ def _wish(
         endpoints=[_endpoint(options["endpoint"])],
         seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
         limit=options["limit"],
-        cap=_amount(options["cap"]),
+        cap=told.amount(options["cap"]),
         with_duplicates=options["duplicates"],
         samples=options["samples"],
         over=over,
@@ -221,8 +173,10 @@ def _check_fold(options: dict[str, Any]) -> None:
 def _strategy(project: Project, slug: str) -> StrategyVersion:
     found = catalogue.find(project, slug)
     if found is None:
-        known = ", ".join(one.strategy.slug for one in catalogue.every(project))
+        known = ", ".join(one.strategy.slug for one in catalogue.offered(project))
         raise CommandError(f"There is no strategy {slug!r}. Known are {known}.", returncode=2)
+    if found.retired_at:
+        raise CommandError(f"Strategy {slug} is retired. Take it back first.", returncode=2)
     return catalogue.stored(found)
 
 
@@ -238,13 +192,3 @@ def _endpoint(name: str | None) -> Endpoint:
             returncode=2,
         )
     return endpoint
-
-
-def _amount(text: str | None) -> Decimal | None:
-    try:
-        amount = None if text is None else Decimal(text)
-    except InvalidOperation as error:
-        raise CommandError(f"--cap {text!r} is not an amount.", returncode=2) from error
-    if amount is not None and not (amount.is_finite() and amount > 0):
-        raise CommandError("--cap must be more than 0.", returncode=2)
-    return amount

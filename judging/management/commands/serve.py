@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.wsgi import get_wsgi_application
 from waitress.server import create_server
 
-from judging import asking, embedded
+from judging.engine import asking, embedded
 
 THREADS = 8
 

@@ -1,9 +1,10 @@
 from datetime import UTC, datetime
+from urllib.parse import quote_plus
 
 import pytest
 
 from judging.providers import errors
-from judging.providers.errors import LONGEST_WORDS, fit_to_show
+from judging.providers.errors import LONGEST_WORDS, fit_to_show, without
 from judging.providers.transport import Received, provider_words, refusal
 
 KEY = "sk-ab/cd+ef0123456789"
@@ -23,6 +24,21 @@ def test_a_key_is_hidden_in_every_spelling_and_before_the_cut(words):
     shown = fit_to_show(words, (KEY,))
     assert "sk-ab" not in shown
     assert "0123456789" not in shown
+
+
+@pytest.mark.parametrize("length", [8, 12, len(KEY) - 1])
+@pytest.mark.parametrize("spelled", [str, lambda key: key.replace("/", "\\/"), quote_plus])
+def test_a_key_whose_end_was_cut_off_is_hidden_at_the_end_of_a_text(spelled, length):
+    begun = spelled(KEY)[:length]
+    body = f'{{"content": "Key {begun}", "finish_reason": "length"}}'.encode()
+    assert without(KEY, body) == b'{"content": "Key [key]", "finish_reason": "length"}'
+    assert without(KEY, f"Key {begun}, {begun}".encode()) == f"Key {begun}, [key]".encode()
+    assert "sk-ab" not in fit_to_show(f"Key {begun}", (KEY,))
+
+
+@pytest.mark.parametrize("text", ["Key sk-ab/c", "Key sk-ab/cd or so", "sk-ab/cd sk-ab/c\xff"])
+def test_what_is_no_beginning_of_the_key_at_the_end_of_a_text_stays(text):
+    assert without(KEY, text.encode()) == text.encode()
 
 
 def test_a_credential_that_we_did_not_send_is_hidden_too():

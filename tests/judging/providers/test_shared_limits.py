@@ -54,28 +54,148 @@ def test_two_workers_share_the_places_in_flight(redis_url: str) -> None:
     run(redis_url, test, in_flight=2)
 
 
-def test_many_at_once_are_one_question(redis_url: str) -> None:
-    questions = 0
+def counted(ledger: RedisLedger) -> list[Any]:
+    """The questions that the ledger asks from now on."""
+    move, asked = ledger._move, []
+
+    async def asking(*parts: Any) -> Any:
+        asked.append(parts)
+        return await move(*parts)
+
+    ledger._move = asking  # type: ignore[assignment]
+    return asked
+
+
+def test_a_place_goes_to_the_next_of_the_worker_without_a_question(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, other = workers
+        turn = await enter(one)
+        questions = counted(one)
+        for _ in range(100):
+            one.leave(turn, None)
+            turn = await enter(one)
+        assert (turn.wait, len(questions)) == (0.0, 0)
+        assert (await enter(other)).wait > 0.0
+        one.leave(turn, None)
+        await one.settle()
+        assert (await enter(other)).wait == 0.0
+
+    run(redis_url, test, in_flight=1)
+
+
+def test_a_place_is_handed_on_only_shortly_after_redis_answered(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_limits, "LEFT", 60.0)
+    monkeypatch.setattr(shared_limits, "ASKED_AGAIN", 60.0)
 
     async def test(workers: Two) -> None:
         one, _ = workers
-        move = one._move
+        turn = await enter(one)
+        questions = counted(one)
+        await asyncio.sleep(shared_limits.FRESH)
+        one.leave(turn, None)
+        assert (await enter(one)).wait == 0.0
+        assert len(questions) == 1
 
-        async def counted(*parts: Any) -> Any:
-            nonlocal questions
-            questions += 1
-            return await move(*parts)
+    run(redis_url, test, in_flight=1)
 
-        one._move = counted  # type: ignore[assignment]
+
+def test_places_are_handed_on_by_calls_that_end_together_after_a_while(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, _ = workers
+        turns = await one.enter([0] * 20)
+        await asyncio.sleep(3 * shared_limits.FRESH)
+        questions = counted(one)
+        for turn in turns:
+            one.leave(turn, None)
+        again = await one.enter([0] * 20)
+        assert ([turn.wait for turn in again], len(questions)) == ([0.0] * 20, 0)
+
+    run(redis_url, test, in_flight=20)
+
+
+def test_nobody_takes_a_place_over_once_another_worker_was_told_to_wait(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, other = workers
+        turns = await one.enter([0, 0])
+        other.leave(await enter(other), errors.RateLimited("slow down", retry_after=7.0))
+        await other.settle()
+        one.leave(turns[0], None)
+        await one.settle()  # this is when it hears of it
+        one.leave(turns[1], None)
+        assert (await enter(one)).wait == pytest.approx(7.0, abs=0.2)
+
+    run(redis_url, test, in_flight=4)
+
+
+def test_after_an_error_or_with_a_pace_no_place_is_taken_over(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, other = workers
+        turns = await one.enter([0, 0, 0])
+        questions = counted(one)
+        one.leave(turns[0], None)
+        one.leave(turns[1], errors.RateLimited("slow down", retry_after=0.05))
+        one.leave(turns[2], None)
+        assert (await enter(one)).wait > 0.0
+        assert len(questions) == 1
+        await asyncio.sleep(0.05)
+        other.limits = one.limits = Limits(in_flight=2, per_minute=6000)
+        one.leave(await enter(other), None)
+        await asyncio.sleep(0.02)
+        await enter(one)
+        assert len(questions) >= 2
+
+    run(redis_url, test, in_flight=3)
+
+
+def test_no_place_is_handed_on_while_another_worker_waits_for_one(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, other = workers
+        turns = await one.enter([0, 0])
+        assert (await enter(other)).wait > 0.0
+        one.leave(turns[0], None)
+        await one.settle()  # this is when it hears of it
+        questions = counted(one)
+        one.leave(turns[1], None)
+        assert (await enter(one)).wait == 0.0
+        assert len(questions) == 1
+        assert (await enter(other)).wait == 0.0
+
+    run(redis_url, test, in_flight=2)
+
+
+def test_places_that_another_may_hold_by_now_are_not_handed_on(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_limits, "HELD", 0.05)
+
+    async def test(workers: Two) -> None:
+        one, other = workers
+        late = await enter(one)
+        await asyncio.sleep(0.06)
+        assert (await enter(other)).wait == 0.0
+        await one.keep()
+        one._fresh_until = time.monotonic() + 60.0
+        one.leave(late, None)
+        assert (await enter(one)).wait > 0.0
+
+    run(redis_url, test, in_flight=1)
+
+
+def test_many_at_once_are_one_question(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, _ = workers
+        questions = counted(one)
         turns = await one.enter([0] * 50)
         assert [turn.wait for turn in turns] == [0.0] * 40 + [pytest.approx(LOOK_AGAIN)]
         for turn in turns[:40]:
             one.leave(turn, None)
         assert (await enter(one)).wait == 0.0
         await one.settle()
+        assert len(questions) == 2
 
     run(redis_url, test, in_flight=40)
-    assert questions == 2
 
 
 def test_two_workers_keep_one_pace(redis_url: str) -> None:
@@ -194,5 +314,20 @@ def test_a_redis_that_was_emptied_begins_anew(redis_url: str) -> None:
             await own.script_flush()
             one.leave(turn, None)
             assert (await enter(one)).wait == 0.0
+
+    asyncio.run(test())
+
+
+def test_places_of_a_redis_that_was_emptied_are_not_handed_on(redis_url: str) -> None:
+    async def test() -> None:
+        async with two(redis_url, in_flight=2) as (one, other):
+            turns = await one.enter([0, 0])
+            async with shared_limits.connect(redis_url) as own:
+                await own.delete(*one._keys)
+            assert [(await enter(other)).wait for _ in range(2)] == [0.0, 0.0]
+            one.leave(turns[0], None)
+            await one.settle()  # this is when it hears of it
+            one.leave(turns[1], None)
+            assert (await enter(one)).wait > 0.0
 
     asyncio.run(test())

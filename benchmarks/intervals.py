@@ -1,0 +1,171 @@
+"""Whether intervals cover and tests hold their level, and how long a million outcomes take.
+
+Run from the root of the checkout: python -m benchmarks.intervals [--quick]. Clusters have the
+sizes of the questions of study 000 (one to eight items, 3.6 on average) and rates of their own
+that spread by the given correlation within clusters. A share of N simulated data sets has the
+standard error sqrt(c (1 - c) / N), which stands beside it. Everything is drawn from one seed.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stats import absence, bootstrap, closeness, correlation, paired, sensitivity, slices
+from stats.rates import ClusterSums, clustered_wilson
+
+SIZES = np.arange(1, 9)
+WEIGHTS = np.array([0.12, 0.18, 0.22, 0.18, 0.13, 0.09, 0.05, 0.03])
+NOMINAL = 0.95
+ITEMS, CLUSTERS = 1_000_000, 10_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Clusters whose items are detected or not: the rate, and how alike the items of one are."""
+
+    clusters: int
+    rate: float
+    within: float
+
+
+SHAPES = [
+    Shape(clusters, rate, within)
+    for clusters, rate in ((15, 0.3), (40, 0.1), (40, 0.5), (180, 0.3), (667, 0.6))
+    for within in (0.0, 0.2, 0.5)
+]
+
+
+def drawn(shape: Shape, rng: np.random.Generator, sets: int) -> Iterator[tuple[Ints, Ints]]:
+    """Data sets: items and hits of each cluster (beta-binomial)."""
+    for _ in range(sets):
+        sizes = rng.choice(SIZES, size=shape.clusters, p=WEIGHTS)
+        yield sizes, rng.binomial(sizes, rates(shape, rng))
+
+
+def rates(shape: Shape, rng: np.random.Generator) -> Floats:
+    if not shape.within:
+        return np.full(shape.clusters, shape.rate)
+    spread = 1 / shape.within - 1
+    return rng.beta(shape.rate * spread, (1 - shape.rate) * spread, size=shape.clusters)
+
+
+def coverage(shape: Shape, rng: np.random.Generator, sets: int) -> tuple[float, float]:
+    """The shares of intervals that hold the rate: clustered, and plain as if items were alone."""
+    clustered = plain = 0
+    for sizes, hits in drawn(shape, rng, sets):
+        m, n, y = len(sizes), int(sizes.sum()), int(hits.sum())
+        squares = int((sizes * sizes).sum()), int((sizes * hits).sum()), int((hits * hits).sum())
+        clustered += holds(ClusterSums(m, n, y, *squares), shape.rate)
+        plain += holds(ClusterSums(n, n, y, n, y, y), shape.rate)
+    return clustered / sets, plain / sets
+
+
+def holds(sums: ClusterSums, rate: float) -> bool:
+    found = clustered_wilson(sums, NOMINAL)
+    return found.low is not None and found.high is not None and found.low <= rate <= found.high
+
+
+def with_error(share: float, sets: int) -> str:
+    return f"{100 * share:5.1f} +- {100 * sqrt(share * (1 - share) / sets):.1f}"
+
+
+def print_coverage(rng: np.random.Generator, sets: int) -> None:
+    print(f"coverage of {100 * NOMINAL:.0f} % intervals of a rate, in per cent, {sets:,} sets each")
+    print("clusters  rate  within     clustered         plain")
+    for shape in SHAPES:
+        shares = coverage(shape, rng, sets)
+        row = "  ".join(with_error(share, sets) for share in shares)
+        print(f"{shape.clusters:8}  {shape.rate:4.1f}  {shape.within:6.1f}   {row}", flush=True)
+
+
+def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[float, ...]:
+    """The shares of p below 5 % where nothing depends on anything: a slice within categories,
+    missing replies by category, and flipped signs. Slices hold whole clusters, or cut them."""
+    shape = Shape(120, 0.3, 0.4)
+    below = np.zeros(3)
+    for sizes, hits in drawn(shape, rng, sets):
+        cluster = np.repeat(np.arange(len(sizes)), sizes)
+        # Hits stand first in a cluster, so that places are shuffled.
+        values = np.concatenate(
+            [rng.permutation(np.arange(n) < y) for n, y in zip(sizes, hits, strict=True)]
+        ).astype(float)
+        units, of = (len(sizes), cluster) if whole else (len(cluster), np.arange(len(cluster)))
+        inside, category = (rng.random(units) < 0.25)[of], rng.integers(6, size=units)[of]
+        other = rng.binomial(sizes, rates(shape, rng))
+        ps = (
+            slices.contrast(values, inside, cluster, rng, category, draws=999).p,
+            absence.depends(values, category, cluster, rng, draws=199).p,
+            paired.p_value(hits - other, rng).p,
+        )
+        below += [p is not None and p <= 0.05 for p in ps]
+    return tuple((below / sets).tolist())
+
+
+def print_levels(rng: np.random.Generator, sets: int) -> None:
+    print(
+        f"\nfalse findings at 5 %, in per cent, {sets:,} sets each, correlation 0.4 within clusters"
+    )
+    print("slices and categories      slice       missing         signs")
+    for name, whole in (("hold whole clusters", True), ("cut clusters", False)):
+        shares = false_findings(whole, rng, sets)
+        print(f"{name:20}", "  ".join(with_error(share, sets) for share in shares), flush=True)
+
+
+def print_times(rng: np.random.Generator, items: int) -> None:
+    cluster = rng.integers(CLUSTERS, size=items)
+    hits = rng.random(items) < (rng.random(CLUSTERS) / 2 + 0.25)[cluster]
+    people, scores = rng.integers(1, 4, size=items), rng.integers(1, 11, size=items)
+    rouge = np.round(rng.random(items), 3)
+    half = rng.random(items) < 0.5
+    category = rng.integers(22, size=items)
+    apart = hits.astype(int) - (rng.random(items) < 0.5)
+    sums = np.bincount(cluster, weights=apart)
+    figures = {
+        "J": lambda: sensitivity.j(hits, half),
+        "d'": lambda: sensitivity.d_prime(hits, half),
+        "RMSE": lambda: closeness.rmse(people, scores),
+        "Pearson": lambda: correlation.pearson(people, scores),
+        "Spearman": lambda: correlation.spearman(people, scores),
+        "Kendall": lambda: correlation.kendall(people, scores),
+        "Spearman, ROUGE-L": lambda: correlation.spearman(people, rouge),
+        "Kendall, ROUGE-L": lambda: correlation.kendall(people, rouge),
+    }
+    print(f"\nseconds for {items:,} outcomes in {CLUSTERS:,} clusters, {bootstrap.DRAWS:,} draws")
+    for name, figure in figures.items():
+        seconds(name, lambda figure=figure: bootstrap.estimate(figure(), cluster, rng))
+    seconds("signs, 9,999 draws", lambda: paired.p_value(sums, rng))
+    seconds("a category", lambda: slices.contrast(hits, category == 3, cluster, rng))
+    seconds("a large slice", lambda: slices.contrast(hits, half, cluster, rng, category))
+    few = np.isin(cluster, np.arange(150)) & half
+    seconds("a slice of 150 clusters", lambda: slices.contrast(hits, few, cluster, rng, category))
+    gone = rng.random(items) < 0.01
+    seconds("missing by category", lambda: absence.depends(gone, category, cluster, rng))
+
+
+def seconds(name: str, of: Callable[[], object]) -> None:
+    start = time.perf_counter()
+    of()
+    print(f"{name:24} {time.perf_counter() - start:6.2f}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, to see that it runs")
+    tenth = 10 if parser.parse_args().quick else 1
+    rng = np.random.Generator(np.random.PCG64(1))
+    print_coverage(rng, 4_000 // tenth)
+    print_levels(rng, 400 // tenth)
+    print_times(rng, ITEMS // tenth)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,26 @@
+"""In what form the API answers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+
+class OneForm(DefaultContentNegotiation):
+    """What has one form is answered in it, whatever is asked for; what has several is chosen from.
+
+    Reading what a program would accept costs as much as a query, and nearly all is JSON alone.
+    """
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,
+    ) -> Any:
+        forms = list(renderers)
+        if len(forms) == 1:
+            return forms[0], str(forms[0].media_type)
+        return super().select_renderer(request, forms, format_suffix)

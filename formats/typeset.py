@@ -1,0 +1,125 @@
+"""Tables of figures as text for a paper or a page: LaTeX and Markdown.
+
+Names come from anywhere, so whatever would be a command is written as the characters it is of.
+Numbers are rounded to three decimals, very small ones to two digits; CSV and JSON have them whole.
+None is a dash, never 0.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any, TextIO
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    **{sign: f"\\{sign}" for sign in "{}$&#_%"},
+    # In front of a cell they would be an argument of the rule or the line break before it; and
+    # two hyphens would be a dash, two apostrophes a quotation mark.
+    **{sign: f"{{{sign}}}" for sign in "[]*-'"},
+}
+_MARKDOWN = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    **{sign: f"\\{sign}" for sign in "\\`*_{}[]()#+!|~$^="},
+    # What looks like an address would become a link, and a name a mention.
+    ":": "&#58;",
+    "@": "&#64;",
+    ".": "&#46;",
+}
+_PLAIN = re.compile(r"[0-9A-Za-z ,-]*")
+_LEAST = 0.0005
+
+
+def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
+    """Write a `tabular` with the rules of booktabs; return the number of rows.
+
+    Columns of numbers stand to the right. The preamble needs booktabs, textcomp and the font
+    encoding T1.
+    """
+    made = list(rows)
+    places = "".join("r" if _is_numeric(made, name) else "l" for name in columns)
+    stream.write(f"\\begin{{tabular}}{{{places}}}\n\\toprule\n")
+    stream.write(_latex_row([_latex_text(name) for name in columns]))
+    stream.write("\\midrule\n")
+    for row in made:
+        stream.write(_latex_row([_cell(row.get(name), _latex_text, "--") for name in columns]))
+    stream.write("\\bottomrule\n\\end{tabular}\n")
+    return len(made)
+
+
+def write_markdown(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
+    """Write a table of GitHub's Markdown; return the number of rows. Numbers stand to the right."""
+    made = list(rows)
+    places = ["---:" if _is_numeric(made, name) else "---" for name in columns]
+    stream.write(_markdown_row([_markdown_text(name) for name in columns]))
+    stream.write(_markdown_row(places))
+    for row in made:
+        cells = [_cell(row.get(name), _markdown_text, "–") for name in columns]
+        stream.write(_markdown_row(cells))
+    return len(made)
+
+
+def _is_numeric(rows: Sequence[dict[str, Any]], name: str) -> bool:
+    there = [row[name] for row in rows if row.get(name) is not None]
+    return bool(there) and all(_is_number(value) for value in there)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _cell(value: Any, text: Callable[[str], str], dash: str) -> str:
+    if value is None:
+        return dash
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if _is_number(value):
+        return _number(value).replace("-", "$-$" if dash == "--" else "−")
+    if isinstance(value, list | dict):
+        return text(json.dumps(value, ensure_ascii=False, default=str))
+    return text(str(value))
+
+
+def _number(value: float | Decimal) -> str:
+    if isinstance(value, int):
+        return str(value)
+    small = 0 < abs(float(value)) < _LEAST
+    return f"{value:.1e}" if small else f"{value:.3f}"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + " \\\\\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _latex_text(text: str) -> str:
+    return _replaced(text, _LATEX)
+
+
+def _markdown_text(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    return _replaced(text, _MARKDOWN)
+
+
+def _replaced(text: str, signs: dict[str, str]) -> str:
+    return "".join(signs.get(sign, sign) for sign in _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks, control characters, and what turns the direction of a text."""
+    spaced = re.sub(r"\s+", " ", text)
+    return "".join(sign for sign in spaced if unicodedata.category(sign) not in {"Cc", "Cf", "Cs"})

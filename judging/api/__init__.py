@@ -1,0 +1,1 @@
+"""The API of the evaluator half: the same services, access and words as the pages."""

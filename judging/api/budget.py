@@ -1,0 +1,87 @@
+"""The API of a project's budget."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access
+from annotation.api.answering import PROBLEMS, ProblemSerializer, checked
+from annotation.models import Project
+from judging.models import Run
+from judging.running import budgeting
+from judging.running.budgeting import Spending, Standing
+
+REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
+
+
+def _money(**options: Any) -> serializers.DecimalField:
+    return serializers.DecimalField(max_digits=14, decimal_places=6, **options)
+
+
+class CapSerializer(serializers.Serializer[Any]):
+    """What a project may spend in all; null for any amount."""
+
+    cap = _money(allow_null=True, min_value=0)
+
+
+class SpendingSerializer(serializers.Serializer[Spending]):
+    """What a run cost: `unknown` of its `replies` came at an unknown price. `spent` is null where
+    nothing is known."""
+
+    run = serializers.IntegerField(source="run.number")
+    endpoint = serializers.CharField(source="run.endpoint.name")
+    strategy = serializers.CharField(source="run.strategy.slug")
+    cap = _money(source="run.cap", allow_null=True)
+    spent = _money(allow_null=True)
+    reserved = _money(source="run.reserved")
+    replies = serializers.IntegerField()
+    unknown = serializers.IntegerField()
+
+
+class StandingSerializer(serializers.Serializer[Standing]):
+    """Money in the currency of the endpoints' prices. `counted` of what is spent is held against
+    the cap, `left` may still be reserved. `unknown` replies came at an unknown price; `spent` is
+    null where nothing is known."""
+
+    cap = _money(allow_null=True)
+    spent = _money(source="known", allow_null=True)
+    counted = _money()
+    reserved = _money()
+    left = _money(allow_null=True)
+    replies = serializers.IntegerField()
+    unknown = serializers.IntegerField()
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    """Where the project stands, and each of its runs that ask."""
+
+    project = StandingSerializer()
+    runs = SpendingSerializer(many=True)
+
+
+@extend_schema(methods=["GET"], responses={200: BudgetSerializer, **PROBLEMS})
+@extend_schema(methods=["PUT"], request=CapSerializer, responses={200: BudgetSerializer, **REFUSED})
+@api_view(["GET", "PUT"])
+def budget(request: Request, slug: str) -> Response:
+    """What the project may spend on evaluators and has spent; a lead's PUT sets the cap."""
+    sets = request.method == "PUT"
+    member = access.member_for(request, slug, right="manage" if sets else "results")
+    if sets:
+        cap = checked(CapSerializer(data=request.data))["cap"]
+        budgeting.set_cap(member.project, cap, access.seated(member))
+    return Response(_told(member.project))
+
+
+def _told(project: Project) -> dict[str, Any]:
+    asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED)
+    spendings = budgeting.spendings(list(asked.for_page().order_by("number")))
+    told = {"project": budgeting.standing(project), "runs": spendings}
+    return dict(BudgetSerializer(told).data)
+
+
+urlpatterns = [path("projects/<slug:slug>/budget/", budget, name="api-budget")]

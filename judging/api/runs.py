@@ -1,0 +1,130 @@
+"""The API of the evaluator half: runs, their outcomes, and tables of figures."""
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import path
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import api_view
+from rest_framework.exceptions import ParseError
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access
+from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer
+from judging import tasks
+from judging.api.answering import REFUSED, RUN, done, found, wish_of
+from judging.api.serializers import (
+    FiguresSerializer,
+    ListedRunSerializer,
+    OutcomeSerializer,
+    StartSerializer,
+    WatchedRunSerializer,
+)
+from judging.engine import watching
+from judging.models import Outcome, Run
+from judging.results import figures, reports, tables
+from judging.results.filters import OutcomeFilter, RunFilter
+from judging.running import starting, steering
+
+RUN_PARAMETER = OpenApiParameter(
+    "run", OpenApiTypes.INT, many=True, description="Numbers of runs; none means all."
+)
+BY_PARAMETER = OpenApiParameter(
+    "by",
+    description=f"Fields to group by, separated by commas. Of {figures.GROUPED}.",
+    default=figures.BY,
+)
+
+
+class RunList(ListAPIView[Run]):
+    """Runs, newest first, and the place to start one at."""
+
+    serializer_class = ListedRunSerializer
+    pagination_class = Pages
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = RunFilter
+
+    def get_queryset(self) -> QuerySet[Run]:
+        if getattr(self, "swagger_fake_view", False):
+            return Run.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="results")
+        return Run.objects.in_project(member.project).for_list()
+
+    @extend_schema(request=StartSerializer, responses={201: WatchedRunSerializer, **REFUSED})
+    def post(self, request: Request, slug: str) -> Response:
+        """Put a strategy to the project's vetted items at an endpoint."""
+        member = access.member_for(request, slug, right="run")
+        wish = wish_of(member, request.data)
+        [started] = done(lambda: starting.start(member.project, wish, access.seated(member)))
+        tasks.ring(started.endpoint_id)
+        return Response(WatchedRunSerializer(watching.watch(started)).data, status=201)
+
+
+@extend_schema(responses={200: WatchedRunSerializer, **PROBLEMS})
+@api_view(["GET"])
+def run(request: Request, slug: str, number: int) -> Response:
+    """One run: what it rests on and how far it is."""
+    member = access.member_for(request, slug, right="results")
+    return Response(WatchedRunSerializer(watching.watch(found(member, number))).data)
+
+
+@extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSED})
+@api_view(["POST"])
+def steer(request: Request, slug: str, number: int, step: str) -> Response:
+    """Pause, resume or cancel a run, ask its failed requests again, put it away or take it back."""
+    member = access.member_for(request, slug, right="run")
+    steered = found(member, number)
+    done(lambda: steering.STEPS[step](steered, access.seated(member)))
+    tasks.ring(steered.endpoint_id)
+    return Response(WatchedRunSerializer(watching.watch(steered)).data)
+
+
+class OutcomeList(ListAPIView[Outcome]):
+    """What a run says of each item, in the order of the items."""
+
+    serializer_class = OutcomeSerializer
+    pagination_class = Pages
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = OutcomeFilter
+
+    def get_queryset(self) -> QuerySet[Outcome]:
+        if getattr(self, "swagger_fake_view", False):
+            return Outcome.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="results")
+        return found(member, self.kwargs["number"]).outcomes.for_list()
+
+
+@extend_schema(
+    parameters=[RUN_PARAMETER, BY_PARAMETER],
+    responses={200: FiguresSerializer, 400: ProblemSerializer, **PROBLEMS},
+)
+@api_view(["GET"])
+def results(request: Request, slug: str, table: str) -> Response:
+    """A table of figures, the same as on the command line."""
+    member = access.member_for(request, slug, right="results")
+    if table not in tables.RESULTS:
+        raise Http404
+    try:
+        made = figures.make(member.project, table, request.query_params)
+    except figures.UnknownRun as problem:
+        raise Http404(str(problem)) from problem
+    except reports.UnknownField as problem:
+        raise ParseError(str(problem)) from problem
+    return Response(FiguresSerializer(made).data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/runs/", RunList.as_view(), name="api-runs"),
+    path(RUN, run, name="api-run"),
+    path(RUN + "pause/", steer, {"step": "pause"}, name="api-run-pause"),
+    path(RUN + "resume/", steer, {"step": "resume"}, name="api-run-resume"),
+    path(RUN + "cancel/", steer, {"step": "cancel"}, name="api-run-cancel"),
+    path(RUN + "retry/", steer, {"step": "retry"}, name="api-run-retry"),
+    path(RUN + "archive/", steer, {"step": "archive"}, name="api-run-archive"),
+    path(RUN + "unarchive/", steer, {"step": "unarchive"}, name="api-run-unarchive"),
+    path(RUN + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),
+    path("projects/<slug:slug>/results/<slug:table>/", results, name="api-results"),
+]

@@ -1,0 +1,160 @@
+"""What a request shows, rendered from what a run pins: the same to the byte whenever it is made.
+
+A prompt is never stored. The digest of its request proves that it is what was asked.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.models import Revision
+from judging import providers
+from judging.calling import planning
+from judging.models import Call, Run
+from judging.prompts import frames
+from judging.prompts.frames import CallSpec
+from judging.strategies import Scale, Strategy
+
+NOTHING: Mapping[str, str] = {}
+
+
+def body_of(
+    run: Run,
+    texts: Mapping[str, Any],
+    spec: CallSpec,
+    strategy: Strategy,
+    more: Mapping[str, str] = NOTHING,
+) -> bytes:
+    """The exact body of a call, rendered from what the run pins."""
+    prompt = frames.render(strategy, texts, spec, more=more)
+    # Only a JSON mode sends it, and making it takes as long as rendering the prompt.
+    schema = frames.schema(strategy, spec) if run.pinned.get("json_mode") else None
+    return providers.body_of(run.pinned, prompt, schema=schema)
+
+
+def digest_of(run: Run, body: bytes, sample: int = 0) -> str:
+    """The digest of the request that a body makes under what the run pins."""
+    return digests_of(run)(body, sample)
+
+
+def digests_of(run: Run) -> Callable[[bytes, int], str]:
+    """The same for many bodies and samples of a run."""
+    return planning.request_digests(
+        provider=run.pinned["provider"],
+        address=run.pinned["address"],
+        model=run.pinned["model"],
+        parameters=run.pinned["parameters"],
+        occasion=run.occasion,
+    )
+
+
+def shown_to_all(run: Run, strategy: Strategy) -> dict[str, str]:
+    """What every prompt of a run shows: its examples, in the texts and with the answers pinned."""
+    if not run.few_shot:
+        return {}
+    keys, digests = zip(*run.few_shot, strict=True)
+    found = Revision.objects.filter(
+        item__project=run.project_id, item__key__in=keys, digest__in=digests
+    ).select_related("item")
+    texts = {(one.item.key, one.digest): one.texts for one in found}
+    shown = [texts[key, digest] for key, digest in run.few_shot]
+    pairs = list(zip(shown, run.pinned["answers"], strict=True))
+    return {"examples": frames.examples(strategy, pairs)}
+
+
+def bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
+    """The exact bodies of requests of a run by their ids, rendered again from what it pins."""
+    strategy = run.asked()
+    return {
+        pk: body_of(run, one.texts, one.spec, strategy, one.more)
+        for pk, one in shown(run, strategy, requests).items()
+    }
+
+
+class Shown(NamedTuple):
+    """What the prompt of a request is rendered from."""
+
+    spec: CallSpec
+    texts: Mapping[str, Any]
+    more: Mapping[str, str]
+
+
+def shown(run: Run, strategy: Strategy, requests: Collection[int]) -> dict[int, Shown]:
+    """What requests of a run show by their ids, each from one call that it answers."""
+    made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
+    asked = [_Made(*row) for row in made]
+    everywhere, said = shown_to_all(run, strategy), _said_before(strategy, asked)
+    checks = strategy.frame == "explanation"
+    scale = base_of(run).asked().scale if checks else None
+    found = {}
+    for call in asked:
+        more = everywhere | said.get(call.chain, {})
+        if checks:
+            more |= explained(call.explanation or "", call.value, scale)
+        found[call.request_id] = Shown(call.spec, call.texts, more)
+    return found
+
+
+class _Made(NamedTuple):
+    """Columns of a call, and of the reading that it shows."""
+
+    request_id: int
+    outcome_id: int
+    role: str
+    order: int
+    axis: str
+    step: int
+    sample: int
+    texts: Mapping[str, Any]
+    explanation: str | None
+    value: Any
+
+    @property
+    def spec(self) -> CallSpec:
+        return CallSpec(self.role, self.order, self.axis, self.step)
+
+    @property
+    def chain(self) -> tuple[int, str, int, int, int]:
+        """Which chain of calls it belongs to, and where in it."""
+        return self.outcome_id, self.role, self.order, self.sample, self.step
+
+
+_COLUMNS = (
+    "request", "outcome", "role", "order", "axis", "step", "sample", "outcome__revision__texts",
+    "fed_by__explanation", "fed_by__value",
+)  # fmt: skip
+
+
+def _said_before(
+    strategy: Strategy, asked: Sequence[_Made]
+) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
+    """What the steps before a call said, by the chain it belongs to: each call of a chain shows
+    the reading it was fed by, and what the one before it showed."""
+    chained = {call.outcome_id for call in asked if call.step > 0}
+    if not chained:
+        return {}
+    fed = Call.objects.filter(outcome__in=chained, step__gt=0).order_by("step")
+    columns = ("outcome", "role", "order", "sample", "step", "fed_by__value")
+    said: dict[tuple[int, str, int, int, int], dict[str, str]] = {}
+    for *chain, step, value in fed.values_list(*columns):
+        before = said.get((*chain, step - 1), {})
+        said[*chain, step] = {**before, strategy.step(step - 1).name: as_text(value)}
+    return said
+
+
+def explained(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
+    """What the prompt of an explanation check shows of a reading, a score with its scale."""
+    ends = f" ({scale.low:g} to {scale.high:g})" if scale else ""
+    return {"explanation": explanation, "score": f"{as_text(value)}{ends}"}
+
+
+def base_of(run: Run) -> Run:
+    """The run whose explanations this one checks."""
+    return run.sources.select_related("strategy").get()
+
+
+def as_text(value: Any) -> str:
+    """What a reading says, as a later prompt shows it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -1,0 +1,291 @@
+"""Asking one endpoint for a slice of time: one event loop, three database threads.
+
+A leaser keeps the callers' queue filled ahead, as many callers as calls may be in flight ask, a
+writer commits what they bring WRITE_EVERY later at the latest, so that a worker that is killed
+loses only what was answered in that time, and a decider makes outcomes of it. Waiting for a lease
+or a write inside the callers would leave the evaluator idle; behind decisions, leases would come
+too late, and behind both what was paid for would wait to be written: so each has a thread.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from judging import clock
+from judging.engine import leasing, storing
+from judging.engine.leasing import Leased
+from judging.engine.slices import LOOK_EVERY, Slice, database_thread
+from judging.engine.slices import STOP as STOP
+from judging.engine.storing import Result
+from judging.models import Endpoint, Run
+from judging.providers import PROVIDERS, Target, connect, shared_limits
+from judging.providers.errors import EvaluatorError, Halting
+from judging.providers.keys import key_from
+from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
+from judging.running import runs
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SLICE = 30.0
+WRITE_EVERY = 0.1
+# Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
+# the next lease is there.
+AHEAD = 8
+# Not for every single reply: a lease of many costs little more than one of few.
+AT_ONCE = 2
+DECIDE_EVERY = 0.5
+RENEW_EVERY = 3.0
+# How long calls in flight may still take when the process is asked to stop.
+LAST_CALLS = 4.0
+
+
+def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
+    """Ask one endpoint for up to `seconds`; False if another worker is at it already and the
+    limits are kept in memory, where only one can keep them.
+
+    New runs of the endpoint are planned first, also while its provider wants no calls. Ends early
+    when nothing is due any more.
+    """
+    holder = secrets.token_hex(8)
+    if STOP.is_set() or not leasing.attend(endpoint_id, holder, clock.now()):
+        return False
+    try:
+        endpoint = Endpoint.objects.get(pk=endpoint_id)
+        _plan(endpoint, holder, seconds)
+        if not endpoint.is_paused(clock.now()):
+            _ask(endpoint, holder, seconds)
+        # The slice had a connection of its own; this one may have been cut meanwhile.
+        close_old_connections()
+        for run in Run.objects.running().filter(endpoint=endpoint):
+            runs.finish_if_done(run)
+    finally:
+        leasing.leave(endpoint_id, holder, clock.now())
+    return True
+
+
+def work_on_due(*, seconds: float = SLICE) -> int:
+    """Work on every endpoint that is due and that nobody else works on; how many there were."""
+    return sum(work(pk, seconds=seconds) for pk in leasing.due_endpoints(clock.now()))
+
+
+def _plan(endpoint: Endpoint, holder: str, seconds: float) -> None:
+    """One worker alone plans; what others would plan beside it, it plans as well."""
+    if not leasing.take_planning(endpoint.pk, holder, clock.now()):
+        return
+    ends = time.monotonic() + seconds
+
+    def keep_on() -> bool:
+        in_time = time.monotonic() < ends and not STOP.is_set()
+        return in_time and leasing.renew(endpoint.pk, holder, clock.now(), planning=True)
+
+    try:
+        for run in Run.objects.planning().filter(endpoint=endpoint):
+            runs.plan(run, keep_on=keep_on)
+    finally:
+        leasing.leave_planning(endpoint.pk, holder, clock.now())
+
+
+def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
+    try:
+        target = Target(endpoint.address, key_from(endpoint.key_variable), endpoint.timeout)
+    except Halting as error:
+        leasing.halt(endpoint, str(error))
+        return
+    with (
+        database_thread("records") as records,
+        database_thread("leases") as leases,
+        database_thread("decisions") as decisions,
+    ):
+        work = Slice(
+            endpoint=endpoint,
+            provider=PROVIDERS[endpoint.provider],
+            target=target,
+            holder=holder,
+            ends=time.monotonic() + seconds,
+            records=records,
+            leases=leases,
+            decisions=decisions,
+        )
+        asyncio.run(_slice(work))
+
+
+@asynccontextmanager
+async def _ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
+    """What all who call the endpoint share: in Redis if there is one, else in this process."""
+    limits = Limits(endpoint.in_flight, endpoint.per_minute, endpoint.tokens_per_minute)
+    if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
+        yield ledger_for(endpoint.name, limits)
+        return
+    async with shared_limits.connect(settings.REDIS_URL) as client:
+        key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
+        ledger = shared_limits.RedisLedger(client, key, limits)
+        try:
+            yield ledger
+        finally:
+            await ledger.settle()
+
+
+async def _slice(work: Slice) -> None:
+    async with (
+        _ledger(work.endpoint) as ledger,
+        connect(settings.EVALUATOR_HOSTS) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        work.limiter, work.session = Limiter(ledger), session
+        attendants = [
+            group.create_task(attend(work)) for attend in (_write, _decide, _renew, _keep)
+        ]
+        callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
+        await _lease(work)
+        await _end_calls(work, callers)
+        work.all_stored.set()
+        await work.ended.join()
+        for attendant in attendants:
+            attendant.cancel()
+
+
+async def _lease(work: Slice) -> None:
+    """Keep AHEAD times as many requests leased as may be in flight, until time or work is over."""
+    in_flight, looked = work.endpoint.in_flight, 0.0
+    while not work.closing():
+        room = AHEAD * in_flight - work.open
+        count = room if room >= AT_ONCE * in_flight else 0
+        # Without room the runs are looked at all the same: one may have been paused.
+        if count or time.monotonic() - looked >= LOOK_EVERY:
+            batch = await work.in_database(partial(_lease_now, work, count), work.leases)
+            looked, work.runs = time.monotonic(), batch.runs
+            work.open += len(batch.leased)
+            for leased in batch.leased:
+                work.todo.put_nowait(leased)
+            if count and not work.open:
+                return
+        await work.any_stored()
+
+
+def _lease_now(work: Slice, count: int) -> leasing.Batch:
+    return leasing.lease(work.endpoint, work.holder, count, clock.now())
+
+
+async def _call(work: Slice) -> None:
+    """Ask one request after the other; every leased one ends in exactly one result."""
+    while True:
+        leased = await work.todo.get()
+        result, failed = None, None
+        try:
+            if work.wants(leased) and work.limiter:
+                async with work.limiter.slot(leased.tokens) as place:
+                    result = await _asked(work, leased, place)
+                    # At once: until the ledger has heard of it, it may be long.
+                    work.done.put_nowait(result)
+        except EvaluatorError as error:
+            work.over = work.over or isinstance(error, Halting)
+            failed = error
+        except Exception as error:
+            # A mistake of ours in one call must not cost the replies to the others.
+            log.exception("Request %s could not be asked.", leased.request_id)
+            failed = EvaluatorError(f"{type(error).__name__} in this program")
+        finally:
+            if result is None:
+                work.done.put_nowait(Result(leased, error=failed))
+
+
+async def _asked(work: Slice, leased: Leased, place: Place) -> Result:
+    """What came of a request whose turn it is, which may no longer be wanted."""
+    if not work.wants(leased):
+        place.used = 0
+        return Result(leased)
+    caller = asyncio.current_task()
+    work.begun.add(caller)
+    try:
+        answer = await work.provider.ask(work.session, work.target, leased.body)
+    finally:
+        work.begun.discard(caller)
+    if answer.tokens_in is not None and answer.tokens_out is not None:
+        place.used = answer.tokens_in + answer.tokens_out
+    return Result(leased, answer)
+
+
+async def _write(work: Slice) -> None:
+    """Commit results in groups; a failure that needs a person pauses the endpoint's runs."""
+    while True:
+        group = [await work.done.get()]
+        await asyncio.sleep(WRITE_EVERY * 0.7)
+        group += _all_in(work.done)
+        await work.in_database(partial(_store, work, group), work.records)
+        work.open -= len(group)
+        work.stored.set()
+        work.ended.put_nowait(group)
+
+
+def _store(work: Slice, group: Sequence[Result]) -> None:
+    storing.store(work.endpoint, work.holder, group)
+    halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
+    if halting:
+        leasing.halt(work.endpoint, str(halting))
+
+
+async def _decide(work: Slice) -> None:
+    """Make outcomes of what is on record: nobody waits for them, and many at once cost less."""
+    while True:
+        first = await work.ended.get()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(work.all_stored.wait(), DECIDE_EVERY)
+        groups = [first, *_all_in(work.ended)]
+        ended = [one for group in groups for one in group]
+        await work.in_database(partial(storing.decide, ended), work.decisions)
+        for _ in groups:
+            work.ended.task_done()
+
+
+def _all_in(queue: asyncio.Queue[T]) -> list[T]:
+    return [queue.get_nowait() for _ in range(queue.qsize())]
+
+
+async def _renew(work: Slice) -> None:
+    """Keep the leases; a worker that was taken for dead stops asking."""
+    while True:
+        await asyncio.sleep(RENEW_EVERY)
+        renewed = partial(_renewed, work)
+        if not await work.in_database(renewed, work.leases):
+            log.warning("Another worker took over endpoint %s.", work.endpoint.name)
+            work.over = True
+            return
+
+
+def _renewed(work: Slice) -> bool:
+    return leasing.renew(work.endpoint.pk, work.holder, clock.now())
+
+
+async def _keep(work: Slice) -> None:
+    """Keep the places in flight, apart from the leases: a ledger that hangs must not cost them."""
+    while True:
+        await asyncio.sleep(RENEW_EVERY)
+        if work.limiter:
+            await work.limiter.ledger.keep()
+
+
+async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:
+    """Give back what was not begun, let calls in flight end, and see everything stored."""
+    for leased in _all_in(work.todo):
+        work.done.put_nowait(Result(leased))
+    last: float | None = None
+    while work.begun and (last is None or time.monotonic() < last):
+        if STOP.is_set() and last is None:
+            last = time.monotonic() + LAST_CALLS
+        await work.any_stored()
+    # A second time for those who are telling a ledger that does not listen.
+    for patience in (LAST_CALLS, None):
+        for caller in callers:
+            caller.cancel()
+        await asyncio.wait(callers, timeout=patience)
+    while work.open:
+        await work.any_stored()

@@ -1,0 +1,147 @@
+"""Every worker looks for due work by itself, so that losing every message loses nothing."""
+
+import gc
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from celery import bootsteps
+from django.db import close_old_connections, connections
+
+from annotation import settings
+from judging import clock
+from judging.engine import asking, leasing, living
+
+log = logging.getLogger(__name__)
+
+# Seconds between two looks. Each is one query a kind.
+EVERY = 2.0
+# So many slices run side by side.
+SLICES = 4
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of work: how what is due is found, by its ids, and how one is worked on for a slice.
+
+    What another worker is at is left to it by `work`.
+    """
+
+    name: str
+    due: Callable[[datetime], Iterable[int]]
+    work: Callable[[int], object]
+
+
+KINDS = (
+    Kind("endpoint", lambda now: leasing.due_endpoints(now), lambda pk: asking.work(pk)),
+    Kind(
+        "job of settings",
+        lambda now: settings.due(now),
+        lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
+    ),
+)
+
+
+class Bell:
+    """A thread that looks for what is due and has it worked on, whether a broker is there or not.
+
+    Stopping asks running slices to end, also those that messages started, and waits for its own.
+    """
+
+    def __init__(self, every: float = EVERY) -> None:
+        self.every = every
+        self.name = secrets.token_hex(8)
+        self._busy: set[tuple[Kind, int]] = set()
+        self._stopped = threading.Event()
+        self._again = threading.Event()
+        self._slices = ThreadPoolExecutor(SLICES, thread_name_prefix="bell-slice")
+        self._thread = threading.Thread(target=self._look, name="bell", daemon=True)
+
+    def start(self) -> None:
+        asking.STOP.clear()
+        # What start-up made lives as long as the process. Looking through it all for what can be
+        # dropped stopped calls and pages for a quarter of a second, every few thousand calls.
+        gc.freeze()
+        self._thread.start()
+
+    def stop(self) -> None:
+        asking.STOP.set()
+        self._stopped.set()
+        self._again.set()
+        self._thread.join()
+        self._slices.shutdown(cancel_futures=True)
+
+    def _look(self) -> None:
+        self._say(self._alive)
+        while not self._wait():
+            self._say(self._alive)
+            for kind in KINDS:
+                self._begin(kind)
+            close_old_connections()
+        self._say(lambda: living.end(self.name))
+        connections.close_all()
+
+    def _wait(self) -> bool:
+        """Until it is time to look; True once the bell is to stop."""
+        self._again.wait(self.every)
+        self._again.clear()
+        return self._stopped.is_set()
+
+    def _alive(self) -> None:
+        living.beat(self.name, clock.now())
+
+    def _say(self, what: Callable[[], None]) -> None:
+        """Tell the pages whether this worker is alive; a database that is away hears it later."""
+        try:
+            what()
+        except Exception:
+            log.exception("Saying whether this worker is alive failed.")
+
+    def _begin(self, kind: Kind) -> None:
+        try:
+            due = {(kind, pk) for pk in kind.due(clock.now())}
+        except Exception:
+            # A database that is away for a while may not end the looking.
+            log.exception("Looking for due work failed; looking again in %s s.", self.every)
+            due = set()
+        for one in due - self._busy:
+            self._busy.add(one)
+            self._slices.submit(self._work, *one)
+
+    def _work(self, kind: Kind, pk: int) -> None:
+        begun = time.monotonic()
+        try:
+            kind.work(pk)
+        except Exception:
+            log.exception("Working on %s %s failed; trying again.", kind.name, pk)
+        finally:
+            connections.close_all()
+            self._busy.discard((kind, pk))
+            if time.monotonic() - begun > self.every:
+                # It ended with its time rather than with its work: the evaluator would stand idle.
+                self._again.set()
+
+
+class BellStep(bootsteps.StartStopStep):
+    """Starts the bell once the worker has a pool, and stops it before the pool waits for tasks."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self.bell = Bell()
+
+    def start(self, parent: Any) -> None:
+        self.bell.start()
+
+    def stop(self, parent: Any) -> None:
+        self.bell.stop()
+
+    def terminate(self, parent: Any) -> None:
+        self.bell.stop()

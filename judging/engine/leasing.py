@@ -1,0 +1,238 @@
+"""The database side of asking: who may ask, and what is asked next.
+
+Every change is one short transaction. The rows are the truth: a lease that its holder does not
+renew runs out, and the request is as good as waiting.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Q
+
+from annotation import bulk, writing
+from judging.calling import rendering
+from judging.models import Dispatcher, Endpoint, Request, Run
+from judging.providers.prices import tokens
+from judging.querysets import over
+from judging.replies.outputs import storable
+from judging.running import runs, spending
+
+# A worker that was killed is noticed after this long, so it is also how long its requests rest.
+LEASE = timedelta(seconds=12)
+_REQUESTS = Request._meta.db_table
+# Who works in this process now: what they hold is held, whatever a clock that jumped says.
+_here: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A request that this worker asks now, with its exact body and the tokens it may take."""
+
+    request_id: int
+    run_id: int
+    attempts: int
+    body: bytes
+    tokens: int = 0
+    tried: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What was leased, and the runs that are being worked on now."""
+
+    runs: frozenset[int]
+    leased: list[Leased]
+
+
+def attend(endpoint_id: int, holder: str, now: datetime) -> bool:
+    """Whether `holder` may ask this endpoint until `now` + LEASE.
+
+    Where limits are kept in memory one holder at a time keeps them true, however many workers
+    there are; where Redis keeps them, each may ask, and the row only says that somebody does.
+    """
+    taken = _take(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
+    if taken:
+        _here.add(holder)
+    return taken
+
+
+def leave(endpoint_id: int, holder: str, now: datetime) -> None:
+    _here.discard(holder)
+    _leave(_asking(endpoint_id), holder, now)
+
+
+def take_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
+    """Whether `holder` alone plans the endpoint's runs until `now` + LEASE."""
+    return _take(_planning(endpoint_id), holder, now, alone=True)
+
+
+def leave_planning(endpoint_id: int, holder: str, now: datetime) -> None:
+    _leave(_planning(endpoint_id), holder, now)
+
+
+def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = False) -> bool:
+    """Keep the dispatcher rows and all leases; False if another worker took over meanwhile."""
+    rows = [_asking(endpoint_id)] if not settings.REDIS_URL else []
+    rows += [_planning(endpoint_id)] if planning else []
+    until = now + LEASE
+    with writing.transact():
+        kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
+        if kept < len(rows):
+            return False
+        if settings.REDIS_URL:
+            Dispatcher.objects.filter(name=_asking(endpoint_id)).update(held_until=until)
+        Request.objects.leased_by(holder).update(leased_until=until)
+    return True
+
+
+def _take(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
+    given_up = over("held_until", now) & ~Q(holder__in=_here)
+    free = Q(holder=holder) | given_up if alone else Q()
+    with writing.transact():
+        Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
+        return bool(
+            Dispatcher.objects.filter(free, name=name).update(holder=holder, held_until=now + LEASE)
+        )
+
+
+def _leave(name: str, holder: str, now: datetime) -> None:
+    with writing.transact():
+        Dispatcher.objects.filter(name=name, holder=holder).update(holder="", held_until=now)
+
+
+def _asking(endpoint_id: int) -> str:
+    return f"endpoint {endpoint_id}"
+
+
+def _planning(endpoint_id: int) -> str:
+    return f"planning {endpoint_id}"
+
+
+def lease(endpoint: Endpoint, holder: str, count: int, now: datetime) -> Batch:
+    """Up to `count` due requests of the endpoint's running runs, shared out among the runs.
+
+    A count of 0 leases nothing and only says which runs are running.
+    """
+    running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
+    if count > 0:
+        _free_expired(now)
+    leased: list[Leased] = []
+    for left, run in zip(range(len(running), 0, -1), running, strict=True):
+        share = -(-(count - len(leased)) // left)
+        if share > 0:
+            leased += _lease_for(run, endpoint, holder, share, now)
+    return Batch(frozenset(run.pk for run in running), leased)
+
+
+def halt(endpoint: Endpoint, reason: str) -> None:
+    """Pause every running run of the endpoint, in the provider's words."""
+    for run in Run.objects.running().filter(endpoint=endpoint):
+        _pause(run, reason)
+
+
+def due_endpoints(now: datetime) -> list[int]:
+    """Endpoints with something to do, in one query.
+
+    That is: a run to plan or to finish, a request to ask, or one to take from a dead worker.
+    """
+    return list(Endpoint.objects.due(now).values_list("pk", flat=True))
+
+
+def _free_expired(now: datetime) -> None:
+    """Requests of a worker that was killed wait again; what was reserved for them is freed."""
+    with writing.transact():
+        elsewhere = Request.objects.expired(now).exclude(leased_by__in=_here)
+        expired = elsewhere.held(skip_locked=True)
+        if expired:
+            spending.settle(expired, ())
+            Request.objects.filter(pk__in=[request.pk for request in expired]).give_back()
+
+
+def _lease_for(
+    run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime
+) -> list[Leased]:
+    if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
+        _pause(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
+        return []
+    found = _due(run, endpoint, count, now)
+    if not found:
+        return []
+    try:
+        prepared = _prepared(run, found)
+    except runs.Refused as error:
+        _pause(run, str(error))
+        return []
+    # Rendered before, so that replies need not wait long for the write lock.
+    with writing.transact():
+        prepared, stuck = _reserved(run, endpoint, _still_due(prepared, now))
+        ids = [leased.request_id for leased in prepared]
+        Request.objects.filter(pk__among=ids).update(
+            state="leased", leased_by=holder, leased_until=now + LEASE, leased_for=run
+        )
+    if stuck:
+        _pause(run, stuck)
+    return prepared
+
+
+class _Due(NamedTuple):
+    """Columns of a request: an object for each would cost more than finding it."""
+
+    pk: int
+    digest: str
+    sample: int
+    attempts: int
+    tried: Mapping[str, int]
+
+
+def _due(run: Run, endpoint: Endpoint, count: int, now: datetime) -> list[_Due]:
+    alike = list(Endpoint.objects.alike(endpoint).values_list("pk", flat=True))
+    due = Request.objects.filter(endpoint__in=alike).due(now).wanted_by(run)
+    return [_Due(*row) for row in due.order_by("place").values_list(*_Due._fields)[:count]]
+
+
+def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
+    """Those of the requests that nobody asked meanwhile, locked for this transaction."""
+    ids = [leased.request_id for leased in prepared]
+    held = Request.objects.filter(pk__among=ids).due(now).held(skip_locked=True)
+    free = {request.pk for request in held}
+    return [leased for leased in prepared if leased.request_id in free]
+
+
+def _prepared(run: Run, found: Sequence[_Due]) -> list[Leased]:
+    """The requests with their bodies, rendered again from one call each of the run."""
+    bodies = rendering.bodies(run, [request.pk for request in found])
+    digest_of = rendering.digests_of(run)
+    prepared = []
+    for request in found:
+        body = bodies[request.pk]
+        if digest_of(body, request.sample) != request.digest:
+            raise runs.Refused(
+                "The prompts of this run can no longer be made as they were planned, by another"
+                " version of this program. Start a new run."
+            )
+        taken = tokens(body, run.pinned["parameters"])
+        prepared.append(Leased(request.pk, run.pk, request.attempts, body, taken, request.tried))
+    return prepared
+
+
+def _reserved(run: Run, endpoint: Endpoint, prepared: list[Leased]) -> tuple[list[Leased], str]:
+    """Those of the requests that can be paid for, and why none can if a person has to act."""
+    if not prepared:
+        return [], ""
+    prices = [spending.foreseen(endpoint, run, leased.body) for leased in prepared]
+    reserved = spending.reserve(run, prices)
+    paid = list(zip(prices, prepared, strict=True))[: reserved.count]
+    rows = [(price, leased.request_id) for price, leased in paid if price]
+    if rows:
+        bulk.update(_REQUESTS, {"reserved": "numeric"}, rows)
+    return prepared[: reserved.count], reserved.stuck
+
+
+def _pause(run: Run, reason: str) -> None:
+    # A person may have paused or cancelled it meanwhile, which serves as well.
+    with suppress(runs.Refused):
+        runs.pause(run, None, reason=storable(reason))

@@ -1,0 +1,98 @@
+"""What one slice of asking shares: its queues, its clock, its way to the database."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import aiohttp
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from judging.engine.leasing import Leased
+from judging.engine.storing import Result
+from judging.models import Endpoint
+from judging.providers import Provider, Target
+from judging.providers.limits import Limiter
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+LOOK_EVERY = 0.2
+# Waits between tries to reach a database that is away, in seconds; what came back meanwhile was
+# paid for and waits with them.
+DATABASE_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+
+# Set when the process stops: slices then end within LAST_CALLS.
+STOP = threading.Event()
+
+
+@dataclass
+class Slice:
+    """What the coroutines of one slice share.
+
+    `open` counts what is leased and not yet stored, `begun` has the callers that are waiting for
+    an answer. `stored` is set when something was, `all_stored` at the end.
+    """
+
+    endpoint: Endpoint
+    provider: Provider
+    target: Target
+    holder: str
+    ends: float
+    records: ThreadPoolExecutor
+    leases: ThreadPoolExecutor
+    decisions: ThreadPoolExecutor
+    limiter: Limiter | None = None
+    session: aiohttp.ClientSession | None = None
+    todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
+    done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
+    ended: asyncio.Queue[Sequence[Result]] = field(default_factory=asyncio.Queue)
+    stored: asyncio.Event = field(default_factory=asyncio.Event)
+    all_stored: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: set[asyncio.Task[None] | None] = field(default_factory=set)
+    runs: frozenset[int] = frozenset()
+    open: int = 0
+    over: bool = False
+
+    def closing(self) -> bool:
+        return self.over or STOP.is_set() or time.monotonic() > self.ends
+
+    def wants(self, leased: Leased) -> bool:
+        """Whether to ask it now: its run may have been paused since it was leased."""
+        return leased.run_id in self.runs and not self.closing()
+
+    async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
+        """Wait until something was stored, or for some time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stored.wait(), seconds)
+        self.stored.clear()
+
+    async def in_database(self, query: Callable[[], T], thread: ThreadPoolExecutor) -> T:
+        """Run a query in a thread; try again for some seconds if the database is away."""
+        loop = asyncio.get_running_loop()
+        for wait in DATABASE_WAITS:
+            try:
+                return await loop.run_in_executor(thread, query)
+            except DatabaseError:
+                log.exception("The database did not take a query; trying again.")
+                await loop.run_in_executor(thread, connections.close_all)
+            if STOP.is_set():
+                break
+            await asyncio.sleep(wait)
+        return await loop.run_in_executor(thread, query)
+
+
+@contextmanager
+def database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
+    """One thread, since a connection belongs to the thread that opened it; it is closed with it."""
+    with ThreadPoolExecutor(1, thread_name_prefix=f"asking-{name}") as thread:
+        try:
+            yield thread
+        finally:
+            thread.submit(connections.close_all).result()

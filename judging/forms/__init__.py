@@ -1,0 +1,1 @@
+"""What people enter, checked before a service sees it."""

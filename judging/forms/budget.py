@@ -1,0 +1,16 @@
+"""What a lead says a project may spend."""
+
+from django import forms
+
+
+class CapForm(forms.Form):
+    """The cap of a project."""
+
+    cap = forms.DecimalField(
+        label="Cap",
+        max_digits=14,
+        decimal_places=6,
+        min_value=0,
+        required=False,
+        help_text="In the currency of the endpoints' prices. Empty: no cap.",
+    )

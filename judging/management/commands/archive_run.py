@@ -1,0 +1,26 @@
+from argparse import ArgumentParser
+from functools import partial
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.running import steering
+
+
+class Command(BaseCommand):
+    help = "Put runs away, out of lists and figures, or take them back. Nothing is dropped."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, nargs="+", metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--back", action="store_true", help="take them back")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        step, what = steering.archive, "archived"
+        if options["back"]:
+            step, what = steering.unarchive, "taken back"
+        project = told.project(options["project"])
+        for run in told.runs(project, options["run"]):
+            told.done(partial(step, run, None))
+            self.stdout.write(f"Run {run.number} of {project.slug} is {what}.")

@@ -1,0 +1,39 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.running import canaries
+
+
+class Command(BaseCommand):
+    help = (
+        "Ask a canary again, in the very texts that its first asking pinned; with --wait, say how "
+        "far the evaluator drifted since then."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, metavar="NUMBER", help="any asking of the canary")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--while-labelling",
+            action="store_true",
+            help="although people are still labelling some of the items",
+        )
+        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = told.run(options["project"], options["run"])
+        allowed = options["while_labelling"]
+        asked = told.done(lambda: canaries.ask_again(run, while_labelling=allowed))
+        first = canaries.first_of(asked)
+        self.stdout.write(
+            f"Run {asked.number} of {options['project']} asks run {first.number} again:"
+            f" {asked.outcomes.count()} items"
+        )
+        told.go_on(asked, self.stderr, wait=options["wait"])
+        if options["wait"]:
+            drifts = canaries.of(asked).drifts
+            drift = next(one for one in drifts if one.run == asked)
+            self.stdout.write(f"{drift.changed} of {drift.n} items have another outcome.")

@@ -1,0 +1,43 @@
+from argparse import ArgumentParser
+from decimal import Decimal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.models import Run
+from judging.running import budgeting
+
+UNCAPPED = "none"
+
+
+class Command(BaseCommand):
+    help = "Say what a project may spend on evaluators and has spent, by run; with --cap, set it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--cap", metavar="AMOUNT", help=f"what it may spend in all; {UNCAPPED} for any amount"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = told.project(options["project"])
+        if (cap := options["cap"]) is not None:
+            limit = None if cap == UNCAPPED else told.amount(cap)
+            budgeting.set_cap(project, limit, None)
+        found = budgeting.standing(project)
+        self.stdout.write(
+            f"cap {UNCAPPED if found.cap is None else found.cap}, spent {_said(found.known)},"
+            f" reserved {found.reserved}; {found.unknown} of {found.replies} replies came at"
+            " unknown prices"
+        )
+        asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).for_page()
+        for one in budgeting.spendings(list(asked.order_by("number"))):
+            self.stdout.write(
+                f"run {one.run.number}: {one.run.endpoint.name}, {one.run.strategy.slug}: spent"
+                f" {_said(one.spent)}, {one.unknown} of {one.replies} replies at unknown prices"
+            )
+
+
+def _said(amount: Decimal | None) -> str:
+    return "unknown" if amount is None else f"{amount:f}"

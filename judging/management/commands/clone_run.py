@@ -1,0 +1,42 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.running import runs
+
+
+class Command(BaseCommand):
+    help = (
+        "Start a new run of the same strategy version over the same items. What was answered is "
+        "not asked again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--as-pinned",
+            action="store_true",
+            help="over the very texts and examples that the run pinned, not those of now",
+        )
+        parser.add_argument("--cap", metavar="AMOUNT", help="stop before this much is spent")
+        parser.add_argument(
+            "--while-labelling",
+            action="store_true",
+            help="although people are still labelling some of the items",
+        )
+        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = told.run(options["project"], options["run"])
+        cap = told.amount(options["cap"])
+        names = ("as_pinned", "while_labelling")
+        said = {name: options[name] for name in names}
+        clone = told.done(lambda: runs.clone(run, None, cap=cap, **said))
+        self.stdout.write(
+            f"Run {clone.number} of {options['project']}, a clone of run {run.number}:"
+            f" {clone.outcomes.count()} items"
+        )
+        told.go_on(clone, self.stderr, wait=options["wait"])

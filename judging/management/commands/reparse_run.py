@@ -1,0 +1,44 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.running import reparsing
+from judging.running.reparsing import Preview
+
+
+class Command(BaseCommand):
+    help = (
+        "Say what would change if a run's replies were read again, by the parser as it is now or "
+        "by another one; with --apply, change it. Nobody is asked."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--parser", metavar="NAME", help="default: the one that the run has")
+        parser.add_argument(
+            "--apply", action="store_true", help="switch the run to it; its outcomes follow"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = told.run(options["project"], options["run"])
+        found = told.done(lambda: reparsing.preview(run, options["parser"]))
+        self._say(found)
+        if options["apply"]:
+            told.done(lambda: reparsing.apply(run, None, options["parser"]))
+            self.stdout.write(f"Run {run.number} of {options['project']} is read so now.")
+
+    def _say(self, found: Preview) -> None:
+        """What would change, in words and then item by item."""
+        self.stdout.write(
+            f"{found.changed} of {found.outcomes} outcomes differ, read by {found.parser}"
+        )
+        for (before, after), count in found.counts.most_common():
+            self.stdout.write(f"  {count} from {before} to {after}")
+        for change in found.changes:
+            axis = f" ({change.axis})" if change.axis else ""
+            self.stdout.write(f"  {change.item}{axis}: {change.before}, then {change.after}")
+        if found.changed > len(found.changes):
+            self.stdout.write(f"  and {found.changed - len(found.changes)} more items")

@@ -1,0 +1,98 @@
+"""What commands that deal with runs have in common: how they are named, begun and waited for."""
+
+import sys
+import time
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import TypeVar
+
+from django.core.management.base import CommandError, OutputWrapper
+
+from annotation.models import Project
+from judging import tasks
+from judging.engine import asking, watching
+from judging.errors import Refused
+from judging.models import Run
+
+T = TypeVar("T")
+
+LOOK_EVERY = 0.2
+WAIT = "work on it here, until it ends"
+
+
+def project(slug: str) -> Project:
+    """The project of this name."""
+    found = Project.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(
+            f"There is no project {slug!r}. Import items with --create.", returncode=2
+        )
+    return found
+
+
+def runs(project: Project, numbers: list[int]) -> list[Run]:
+    """The runs of these numbers."""
+    found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
+    if unknown := [str(number) for number in numbers if number not in found]:
+        raise CommandError(f"{project.slug} has no run {', '.join(unknown)}.", returncode=2)
+    return list(found.values())
+
+
+def run(slug: str, number: int) -> Run:
+    """A run by the name of its project and its number."""
+    return runs(project(slug), [number])[0]
+
+
+def amount(text: str | None) -> Decimal | None:
+    """A cap; None for none."""
+    try:
+        amount = None if text is None else Decimal(text)
+    except InvalidOperation as error:
+        raise CommandError(f"--cap {text!r} is not an amount.", returncode=2) from error
+    if amount is not None and not (amount.is_finite() and amount > 0):
+        raise CommandError("--cap must be more than 0.", returncode=2)
+    return amount
+
+
+def done(what: Callable[[], T]) -> T:
+    """What a service made; its refusal as the end of the command."""
+    try:
+        return what()
+    except Refused as error:
+        raise CommandError(str(error), returncode=2) from error
+
+
+def go_on(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
+    """Leave a run to the workers, or be one of them until it ends."""
+    if wait:
+        _work(run, terminal)
+    elif run.kind == Run.Kind.ASKED:
+        tasks.ring(run.endpoint_id)
+
+
+def _work(run: Run, terminal: OutputWrapper) -> None:
+    """Work as one of the workers until the run ends; progress on a terminal."""
+    said = ""
+    while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        asking.work(run.endpoint_id, seconds=5)
+        # Another worker may be at it, or nothing be due before a provider's wait is over.
+        time.sleep(LOOK_EVERY)
+        run.refresh_from_db()
+        said = _tell(run, said, terminal)
+    if sys.stderr.isatty():
+        terminal.write("")
+    if run.state == Run.State.PAUSED:
+        raise CommandError(f"Run {run.number} is paused: {run.reason}")
+
+
+def _tell(run: Run, said: str, terminal: OutputWrapper) -> str:
+    """Say how far the run is, unless that was `said` already; what was said."""
+    done = watching.progress(run)
+    causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
+    words = (
+        f"{run.state}: {done.answered} of {done.requests} requests answered,"
+        f" {done.settled} of {done.items} items decided{'; ' + causes if causes else ''}"
+    )
+    if words != said:
+        terminal.write(words, ending="\r" if sys.stderr.isatty() else "\n")
+    return words

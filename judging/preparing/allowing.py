@@ -1,0 +1,89 @@
+"""Whether a run may be started: it can be asked, a cap can be kept, nobody labels its items."""
+
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from typing import Any
+
+from annotation.models import Membership, Project, Slot, Stage
+from judging import providers
+from judging.errors import Refused
+from judging.models import Budget, Endpoint
+from judging.prompts import frames
+from judging.strategies import Strategy
+
+# Providers that nobody calls, since their replies were made elsewhere or follow from others.
+UNASKED = frozenset({"recorded", "derived"})
+
+
+def check(
+    strategy: Strategy,
+    endpoint: Endpoint,
+    cap: Decimal | None = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+) -> None:
+    """Raise `Refused` if the endpoint cannot be asked this way, or not within a cap.
+
+    `parameters` are those of the run, by default the endpoint's with the strategy's over them.
+    """
+    if strategy.frame == "fold":
+        raise Refused(f"Strategy {strategy.slug} asks nobody: derive a run from runs instead.")
+    if bool(strategy.metric) != (endpoint.provider == "baseline"):
+        wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
+        raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
+    if endpoint.provider in UNASKED:
+        raise Refused(f"{endpoint.name} stands for replies that are there; nobody can ask it.")
+    if cap is not None:
+        check_prices(endpoint)
+    pinned = endpoint.pinned()
+    usual = {**endpoint.parameters, **strategy.parameters}
+    pinned["parameters"] = usual if parameters is None else parameters
+    for prompt in frames.blanks(strategy):
+        try:
+            providers.body_of(pinned, prompt, schema=strategy.schema)
+        except ValueError as error:
+            raise Refused(f"{endpoint.name} cannot be asked: {error}") from error
+
+
+def check_budget(project: Project, endpoint: Endpoint) -> None:
+    """Raise `Refused` if the project's budget cannot be kept with this endpoint."""
+    if Budget.objects.filter(project=project, cap__isnull=False).exists():
+        check_prices(endpoint)
+
+
+def being_labelled(project: Project, endpoint: Endpoint, items: Collection[int]) -> int:
+    """How many of the items people are still labelling, if the endpoint's replies could reach
+    them: a baseline measures, and says nothing that anybody could repeat."""
+    if not endpoint.is_evaluator():
+        return 0
+    open_places = Slot.objects.at(project.pk, Stage.WORK).in_use().of_live_items()
+    return len(set(open_places.values_list("item", flat=True)).intersection(items))
+
+
+def check_labelling(labelling: int, *, allowed: bool, member: Membership | None) -> None:
+    """Raise `Refused` if people are labelling items of the run and no lead allowed that.
+
+    Nobody is a member on the command line, where whoever runs it may do everything.
+    """
+    if not labelling:
+        return
+    if not allowed:
+        raise Refused(
+            f"People are still labelling {labelling} of these items, and what evaluators say must"
+            " not reach them before. Wait until they are done, or let a lead allow it."
+        )
+    if member is not None and not member.is_lead:
+        raise Refused(
+            f"People are still labelling {labelling} of these items. Only a lead can allow a run"
+            " over them."
+        )
+
+
+def check_prices(endpoint: Endpoint) -> None:
+    """Raise `Refused` if a cap cannot be kept since nobody said what calls cost."""
+    prices = endpoint.prices()
+    if None in (prices.per_million_in, prices.per_million_out):
+        raise Refused(
+            f"A cap needs prices, and those of {endpoint.name} are unknown."
+            " Enter them (0 for a free evaluator) or leave the cap out."
+        )

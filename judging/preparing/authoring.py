@@ -1,0 +1,204 @@
+"""A project's own strategies: begun as a copy, written as TOML, stored version by version."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation import tomltext, writing
+from annotation.errors import Refused, Stale
+from annotation.models import Event, Membership, Project
+from annotation.tomltext import Place, Problem
+from judging import strategies
+from judging.models import StrategyVersion
+from judging.preparing import catalogue
+from judging.strategies import Strategy, StrategyError
+
+LONGEST = 200_000
+LONGEST_SLUG = 80
+LONGEST_NOTE = 2_000
+
+_SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_UNKNOWN = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
+# Their entries are counted in the keys of errors: steps.0.prompt.
+_LISTS = ("axes", "metrics", "steps", "verdicts")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A text as a strategy, or what keeps it from being one."""
+
+    source: str
+    definition: dict[str, Any]
+    strategy: Strategy | None
+    problems: tuple[Problem, ...] = ()
+
+    def version(self) -> StrategyVersion:
+        """The draft as a version that is not stored; ValueError while it has problems."""
+        if self.strategy is None:
+            raise ValueError("A text with problems is no version.")
+        digest = strategies.digest(self.strategy.definition)
+        return StrategyVersion(
+            slug=self.strategy.slug,
+            digest=digest,
+            definition=self.strategy.definition,
+            source=self.source,
+        )
+
+
+def read(source: str, slug: str) -> Draft:
+    """What a text says; its slug is this one, whatever stands there. Never raises."""
+    source = source.replace("\r\n", "\n")
+    if len(source) > LONGEST:
+        return Draft(source, {}, None, (Problem(None, f"Shorten it to {LONGEST:,} characters."),))
+    source = tomltext.named(source, slug)
+    try:
+        return _read(source)
+    except tomllib.TOMLDecodeError as error:
+        problem = tomltext.unreadable(error, source)
+    except StrategyError as error:
+        problem = Problem(_line(source, error), f"{error.key}: {error.remedy}.")
+    except RecursionError:
+        problem = Problem(None, "Brackets are nested too deep to be read. Nest them less.")
+    except (OverflowError, ValueError):
+        problem = Problem(None, "A number is too large to be used. Make it smaller.")
+    return Draft(source, {}, None, (problem,))
+
+
+def copy(
+    project: Project,
+    parent: StrategyVersion,
+    *,
+    slug: str,
+    title: str = "",
+    note: str = "",
+    member: Membership,
+) -> StrategyVersion:
+    """A strategy of the project's own that says what another one says.
+
+    Raises `Refused` for a slug that cannot be taken.
+    """
+    _check_slug(slug)
+    source = catalogue.source_of(parent)
+    if title:
+        source = tomltext.put(source, "title", title)
+    draft = read(source, slug)
+    if draft.strategy is None:
+        raise Refused(f"The copy cannot be used: {draft.problems[0].text}")
+    parent = catalogue.stored(parent)
+    with writing.transact():
+        _lock(project)
+        if StrategyVersion.objects.own(project).named(slug).exists():
+            raise Refused(f"The project has a strategy {slug} already. Take another name.")
+        if StrategyVersion.objects.deleted(project).named(slug).exists():
+            raise Refused(f"The project deleted a strategy {slug}. Take it back, or another name.")
+        return _store(project, draft, parent, 1, member, note)
+
+
+def save(
+    project: Project, draft: Draft, *, shown: int, note: str = "", member: Membership
+) -> StrategyVersion | None:
+    """Store the text as the next version of the project's strategy; None if nothing changed.
+
+    `shown` is the number of the version that the text was made from. Raises `Stale` if there is
+    a later one by now, and `Refused` for a text with problems. Runs keep the version they pin.
+    """
+    if draft.strategy is None:
+        raise Refused(" ".join(said(problem) for problem in draft.problems))
+    with writing.transact():
+        _lock(project)
+        newest = StrategyVersion.objects.own(project).named(draft.strategy.slug).first()
+        if newest is None:
+            raise Refused(f"{draft.strategy.slug} is not the project's own. Copy it first.")
+        if newest.retired_at:
+            raise Refused(f"{newest.slug} is retired. Take it back to change it.")
+        if newest.number != shown:
+            raise Stale(f"{newest} was saved since you began.")
+        if catalogue.source_of(newest) == draft.source:
+            return None
+        return _store(project, draft, newest, newest.number + 1, member, note)
+
+
+def said(problem: Problem) -> str:
+    """A problem in one sentence, with its line."""
+    return f"Line {problem.line}: {problem.text}" if problem.line else problem.text
+
+
+def _read(source: str) -> Draft:
+    definition = tomllib.loads(source)
+    strategy = strategies.from_definition(definition)
+    for place, text in _texts(strategy.definition, ()):
+        if "\0" in text:
+            line = tomltext.line_of(source, place)
+            remedy = "holds the character U+0000, which no database keeps. Take it out."
+            return Draft(source, {}, None, (Problem(line, f"{_words(place)}: {remedy}"),))
+    return Draft(source, definition, strategy)
+
+
+def _texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    """Every text of a definition, keys too, with its place."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield place, key
+            yield from _texts(inner, (*place, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _texts(inner, (*place, number))
+
+
+def _words(place: Place) -> str:
+    return ".".join(str(part) for part in place)
+
+
+def _line(source: str, error: StrategyError) -> int | None:
+    """Where an error stands; a placeholder that is unknown stands in a line of the prompt."""
+    line = tomltext.line_of(source, _place(error.key))
+    unknown = _UNKNOWN.match(error.remedy)
+    if line is None or unknown is None:
+        return line
+    behind = source.split("\n")[line - 1 :]
+    return next((at for at, text in enumerate(behind, start=line) if unknown[1] in text), line)
+
+
+def _place(key: str) -> Place:
+    """Where the key of an error leads: steps.0.prompt, metrics.1.points.0.5, scale.low."""
+    first, *rest = key.split(".", 1)
+    if not rest or first not in _LISTS:
+        return (first, *rest)
+    number, *inner = rest[0].split(".", 2)
+    return (first, int(number) if number.isdecimal() else number, *inner)
+
+
+def _check_slug(slug: str) -> None:
+    if len(slug) > LONGEST_SLUG or not _SLUG.fullmatch(slug):
+        raise Refused(
+            f"Write the name in small letters, digits and single hyphens, {LONGEST_SLUG} at most."
+        )
+    if slug in strategies.load_all():
+        raise Refused(f"{slug} is the name of a strategy that is shipped. Take another name.")
+
+
+def _lock(project: Project) -> None:
+    """Two people who save at once come one after the other."""
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+
+
+def _store(
+    project: Project,
+    draft: Draft,
+    parent: StrategyVersion,
+    number: int,
+    member: Membership,
+    note: str,
+) -> StrategyVersion:
+    version = draft.version()
+    version.project, version.parent, version.number = project, parent, number
+    version.member, version.note = member, note.strip()
+    version.save()
+    Event.record(
+        "strategy", str(version), project_id=project.pk, member_id=member.pk, parent=str(parent)
+    )
+    return version

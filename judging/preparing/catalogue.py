@@ -1,0 +1,150 @@
+"""The strategies that a project can use: those that are shipped, and its own."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from annotation import tomltext
+from annotation.models import Project
+from judging import strategies
+from judging.models import Run, StrategyVersion
+from judging.preparing import selecting
+from judging.prompts import described
+from judging.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One strategy in its newest version; `runs` of the project pin any version of it."""
+
+    version: StrategyVersion
+    strategy: Strategy
+    runs: int
+
+    @property
+    def is_own(self) -> bool:
+        return self.version.project_id is not None
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether new runs may use it."""
+        return self.version.retired_at is None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The strategies of one frame."""
+
+    frame: str
+    title: str
+    listed: tuple[Listed, ...]
+
+
+def every(project: Project) -> list[Listed]:
+    """Every strategy by its slug; the project's own one goes before a shipped one of its name."""
+    used = _runs(project)
+    own = StrategyVersion.objects.own(project).newest()
+    found = {one.slug: one for one in [*_shipped(), *own]}
+    return [
+        Listed(one, one.strategy(), used[one.slug, one.project_id is not None])
+        for _, one in sorted(found.items())
+    ]
+
+
+def grouped(project: Project) -> list[Group]:
+    """The same by frame, and in a frame by study; the project's own ones come first."""
+    listed = sorted(every(project), key=lambda one: (not one.is_own, one.strategy.study[:3]))
+    groups = (
+        Group(frame, words.title, tuple(one for one in listed if one.strategy.frame == frame))
+        for frame, words in described.FRAMES.items()
+    )
+    return [group for group in groups if group.listed]
+
+
+def offered(project: Project) -> list[Listed]:
+    """Every strategy that a new run can use."""
+    return [listed for listed in every(project) if listed.is_offered]
+
+
+def find(project: Project, slug: str) -> StrategyVersion | None:
+    """The newest version of a strategy; None if there is none of this name.
+
+    One that is shipped and was never used is not stored; `stored` stores it.
+    """
+    own = StrategyVersion.objects.own(project).named(slug).first()
+    if own or slug not in strategies.load_all():
+        return own
+    return _as_shipped(strategies.load_all()[slug])
+
+
+def stored(version: StrategyVersion) -> StrategyVersion:
+    """The version as a row, which runs and copies can point at."""
+    return version if version.pk else selecting.strategy_version(version.slug)
+
+
+def versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]:
+    """All versions of a strategy, the last one first, with how many runs of the project `used`
+    each."""
+    if newest.project_id is not None:
+        found = StrategyVersion.objects.own(project)
+    else:
+        found = StrategyVersion.objects.shipped()
+    rows = list(found.named(newest.slug).with_runs(project))
+    return rows if newest.pk else [newest, *rows]
+
+
+def deleted(project: Project) -> list[StrategyVersion]:
+    """The project's own strategies that were deleted, in their newest versions."""
+    return list(StrategyVersion.objects.deleted(project).newest().order_by("slug"))
+
+
+def runs_of(project: Project, newest: StrategyVersion) -> list[Run]:
+    """The project's runs with any version of a strategy, the last one first."""
+    return list(Run.objects.in_project(project).with_strategy(newest).for_page())
+
+
+def source_of(version: StrategyVersion) -> str:
+    """The TOML of a version; written out for those whose own text was not kept."""
+    if version.source:
+        return version.source
+    shipped = strategies.load_all().get(version.slug) if version.project_id is None else None
+    if shipped and strategies.digest(shipped.definition) == version.digest:
+        return strategies.source_of(version.slug)
+    return tomltext.written(version.definition)
+
+
+def _shipped() -> Iterator[StrategyVersion]:
+    known: dict[str, list[StrategyVersion]] = {}
+    for version in StrategyVersion.objects.shipped().order_by("slug", "number"):
+        known.setdefault(version.slug, []).append(version)
+    for slug, strategy in strategies.load_all().items():
+        yield _among(strategy, known.get(slug, []))
+
+
+def _as_shipped(strategy: Strategy) -> StrategyVersion:
+    return _among(strategy, list(StrategyVersion.objects.shipped().named(strategy.slug)))
+
+
+def _among(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVersion:
+    """The stored version of a file as it is now, or the one that its first use will store."""
+    digest = strategies.digest(strategy.definition)
+    stored = next((version for version in known if version.digest == digest), None)
+    return stored or StrategyVersion(
+        slug=strategy.slug,
+        number=max((version.number for version in known), default=0) + 1,
+        digest=digest,
+        definition=strategy.definition,
+        source=strategies.source_of(strategy.slug),
+    )
+
+
+def _runs(project: Project) -> Counter[tuple[str, bool]]:
+    """How many runs of the project use each strategy, by slug and whether it is its own."""
+    pinned = Run.objects.in_project(project).order_by()
+    counted = pinned.values_list("strategy__slug", "strategy__project").annotate(n=Count("pk"))
+    used: Counter[tuple[str, bool]] = Counter()
+    for slug, owner, n in counted:
+        used[slug, owner is not None] += n
+    return used

@@ -1,0 +1,191 @@
+"""The items of a run, what it keeps of each, and those that it shows as examples."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import F
+
+from annotation.models import Project, Resolution
+from annotation.querysets import SI_ITEM
+from judging import pins, strategies
+from judging.calling import planning
+from judging.errors import Refused
+from judging.models import Run
+from judging.preparing import selecting
+from judging.prompts import frames
+from judging.querysets import OutcomeQuerySet
+from judging.strategies import Strategy
+
+# What an outcome copies of its item, so that headline tables need no other table.
+COPIED = (
+    "item_id", "revision_id", "category", "ability", "source_ability", "cluster", "invariant",
+    "truth", "axis", "main",
+)  # fmt: skip
+_NONE_OF_THESE = (
+    "None of the chosen items can be asked about: they are not resolved as the strategy needs it,"
+    " or serve as examples. Choose others."
+)
+# What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
+UNNOTICED = "equal"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The outcomes that a run is to have, and its examples.
+
+    `places` hold what an outcome copies, with the item's `key` and the digest of its `texts`;
+    `examples` are resolved items in the order in which they are shown, with their `answer`.
+    """
+
+    places: list[dict[str, Any]]
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def items(self) -> set[int]:
+        return {place["item_id"] for place in self.places}
+
+
+def draw(
+    project: Project,
+    strategy: Strategy,
+    *,
+    seed: int,
+    limit: int | None = None,
+    with_duplicates: bool = False,
+    only: Collection[int] | None = None,
+    axes: Collection[str] = (),
+) -> Drawn:
+    """Items that the strategy can be asked about, of `only` these ids, or a random part of them,
+    along these `axes` (see `pins.Own`).
+
+    Examples are drawn first, and the run leaves out their clusters; with `only` they come from
+    other clusters than the run's. Raises `Refused` where nothing is left of either.
+    """
+    needs = frames.needs(strategy)
+    rows = selecting.rows(selecting.items(project, needs, with_duplicates=with_duplicates))
+    asked = rows if only is None else [row for row in rows if row["item_id"] in only]
+    examples = _examples(strategy, rows, asked if only is not None else (), seed)
+    shown = {row["cluster"] for row in examples}
+    asked = [row for row in asked if row["cluster"] not in shown]
+    if not asked:
+        raise Refused(selecting.lacking(needs) if not rows else _NONE_OF_THESE)
+    asked = [row for row in asked if any(along(axes, place) for place in places(strategy, row))]
+    if not asked:
+        raise Refused("No item is judged along these axes. Choose others, or all.")
+    kept = selecting.part(asked, seed, limit)
+    every = (place for row in kept for place in places(strategy, row))
+    return Drawn([place for place in every if along(axes, place)], examples)
+
+
+def along(axes: Collection[str], place: Mapping[str, Any]) -> bool:
+    """Whether a place is asked about where these axes are chosen; without a choice all are."""
+    return not axes or place["axis"] in axes or (pins.MAIN in axes and place["main"])
+
+
+def over(base: Run, strategy: Strategy, *, seed: int, limit: int | None = None) -> Drawn:
+    """What an explanation check asks about: the items that a run scored equal to the gold answer.
+
+    Raises `Refused` for a run that is not over, that repeats or explains nothing.
+    """
+    said = base.asked()
+    if base.state != Run.State.FINISHED:
+        raise Refused(
+            f"Run {base.number} is {base.state}. Let it end, then check what it explains."
+        )
+    if not said.explanation or said.frame != "single" or base.samples > 1:
+        raise Refused(
+            f"Run {base.number} ({said.slug}) leaves no explanation of one score an item to check."
+            " Choose a run that scores answers once, with an explanation."
+        )
+    places = copies(base.outcomes.filter(detail=UNNOTICED))
+    if not places:
+        raise Refused(f"Run {base.number} scored no item equal to its gold answer.")
+    return Drawn(selecting.part(places, seed, limit))
+
+
+def as_in(run: Run) -> Drawn:
+    """The very revisions that a run is over, and the very examples that it shows."""
+    answers = run.pinned.get("answers", [])
+    examples = [
+        {"key": key, "texts": texts, "answer": answer}
+        for (key, texts), answer in zip(run.few_shot, answers, strict=True)
+    ]
+    return Drawn(copies(run.outcomes.all()), examples)
+
+
+def copies(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
+    """The places of outcomes that are there, in the order of the items."""
+    found = outcomes.order_by("item__position", "axis")
+    return list(found.values(*COPIED, key=F("item__key"), texts=F("revision__digest")))
+
+
+def places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a row of `selecting.rows` becomes: one place for each axis that the strategy has."""
+    truth = row["truth"] if frames.needs(strategy) in selecting.NEEDED else ""
+    place = {
+        "key": row["key"],
+        "texts": row["texts"],
+        "item_id": row["item_id"],
+        "revision_id": row["revision_id"],
+        "source_ability": row["source_ability"],
+        "cluster": row["cluster"],
+        "invariant": truth == SI_ITEM,
+        "truth": truth,
+        **_in_tables(row),
+    }
+    own = SI_ITEM if truth == SI_ITEM else row["ability"]
+    for axis, main in strategies.for_item(strategy, own, row["source_ability"]):
+        yield {**place, "axis": axis, "main": main}
+
+
+def _in_tables(row: Mapping[str, Any]) -> dict[str, str]:
+    """Where an item counts: its class comes from its resolution, not from what was intended.
+
+    Items that repeat another one have a row of their own and no ability, so that no total counts
+    a text twice.
+    """
+    if row["duplicate_of"]:
+        return {"ability": "", "category": row["category"]}
+    if row["truth"] == SI_ITEM:
+        return {"ability": SI_ITEM, "category": SI_ITEM}
+    return {"ability": row["ability"], "category": row["category"]}
+
+
+def _examples(
+    strategy: Strategy,
+    rows: Sequence[dict[str, Any]],
+    taken: Iterable[dict[str, Any]],
+    seed: int,
+) -> list[dict[str, Any]]:
+    """As many items as the strategy shows, each of a cluster of its own and none of a taken one."""
+    if not strategy.examples:
+        return []
+    clusters = {row["cluster"] for row in taken}
+    by_key = {row["key"]: row for row in rows if not row["duplicate_of"]}
+    found: list[dict[str, Any]] = []
+    for key in planning.shuffled(seed, by_key):
+        row = by_key[key]
+        if len(found) < strategy.examples and row["cluster"] not in clusters:
+            clusters.add(row["cluster"])
+            found.append(row)
+    if len(found) < strategy.examples:
+        raise Refused(
+            f"Strategy {strategy.slug} shows {strategy.examples} resolved items of other clusters"
+            f" as examples, and there are {len(found)}. Label more items, or ask about fewer."
+        )
+    values = _values(row["item_id"] for row in found)
+    scored = {metric.slug for metric in strategy.metrics}
+    answers = [
+        {name: value for name, value in values[row["item_id"]].items() if name in scored}
+        if scored
+        else row["truth"]
+        for row in found
+    ]
+    return [{**row, "answer": answer} for row, answer in zip(found, answers, strict=True)]
+
+
+def _values(items: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """What holds of every field of items, by their ids."""
+    found = Resolution.objects.current().filter(item__in=list(items))
+    return dict(found.values_list("item", "values"))

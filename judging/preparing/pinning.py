@@ -1,0 +1,112 @@
+"""What a run rests on, pinned at once under one digest (design 3.10)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Max
+
+from annotation import tasktypes
+from annotation.models import Project
+from judging import pins
+from judging.calling import planning
+from judging.errors import Refused
+from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.pins import Own
+from judging.preparing import fitting
+from judging.preparing.drawing import COPIED, Drawn
+from judging.prompts import criteria, frames
+from judging.replies import outputs
+from judging.strategies import Strategy, StrategyError
+
+NOTHING = Own()
+# What is noted among the pins while work goes on, and is no part of what a run rests on.
+PASSING = ("rereading", "pilot")
+
+
+def draft(
+    project: Project,
+    version: StrategyVersion,
+    endpoint: Endpoint,
+    *,
+    own: Own = NOTHING,
+    **values: Any,
+) -> Run:
+    """A run that is not stored, with all that its prompts are rendered from but its items.
+
+    Where the strategy takes its metrics from the task type, it pins them, and what the run has of
+    its `own`. Raises `Refused` where any of it does not fit.
+    """
+    asked = version.strategy()
+    pinned = endpoint.pinned() | _of_task(project, asked)
+    pinned["parameters"] = {**pinned["parameters"], **asked.parameters, **own.parameters}
+    if held := own.pinned():
+        fitting.check(asked, own, values.get("samples", asked.samples))
+        pinned[pins.OWN] = held
+    try:
+        strategy = pins.strategy(asked, pinned)
+    except StrategyError as error:
+        raise Refused(str(error)) from error
+    return Run(
+        project=project,
+        strategy=version,
+        endpoint=endpoint,
+        pinned=pinned,
+        parser=outputs.parser(strategy),
+        renderer=frames.RENDERER,
+        **{"samples": strategy.samples, **values},
+    )
+
+
+def _of_task(project: Project, strategy: Strategy) -> dict[str, Any]:
+    if strategy.metrics_from != "task":
+        return {}
+    task = tasktypes.of_version(project.task_type)
+    return {"metrics": pins.of_metrics(criteria.of_task(task)), "decides": task.deciding.name}
+
+
+def show(run: Run, examples: Sequence[dict[str, Any]]) -> None:
+    """Pin the items that a draft shows as examples, with the answers that they have now."""
+    run.few_shot = [[row["key"], row["texts"]] for row in examples]
+    if examples:
+        run.pinned["answers"] = [row["answer"] for row in examples]
+
+
+def pin(run: Run, drawn: Drawn, *, sources: Iterable[Run] = ()) -> Run:
+    """Store a draft with the next number and a pending outcome for each of its places."""
+    last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
+    show(run, drawn.examples)
+    rests_on = list(sources)
+    items = {(place["key"], place["texts"]) for place in drawn.places}
+    run.number = last + 1
+    run.digest = _digest(run, items, [source.digest for source in rests_on])
+    run.save()
+    run.sources.set(rests_on)
+    rows = (pending(run, place) for place in drawn.places)
+    Outcome.objects.bulk_create(rows, batch_size=500)
+    return run
+
+
+def digest(run: Run) -> str:
+    """The digest of all that a stored run pins, as it is now."""
+    items = run.outcomes.values_list("item__key", "revision__digest").distinct()
+    return _digest(run, set(items), run.sources.values_list("digest", flat=True))
+
+
+def pending(run: Run, place: Mapping[str, Any]) -> Outcome:
+    """The outcome of a place, not stored and not decided."""
+    return Outcome(run=run, **{name: place[name] for name in COPIED})
+
+
+def _digest(run: Run, items: set[tuple[str, str]], sources: Iterable[str]) -> str:
+    return planning.run_digest(
+        strategy=run.strategy.digest,
+        renderer=run.renderer,
+        parser=run.parser,
+        endpoint={name: value for name, value in run.pinned.items() if name not in PASSING},
+        items=items,
+        few_shot=[(key, texts) for key, texts in run.few_shot],
+        samples=run.samples,
+        seed=run.seed,
+        sources=sources,
+        occasion=run.occasion,
+    )

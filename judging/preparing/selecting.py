@@ -1,0 +1,99 @@
+"""Stored versions of strategies, endpoints, and the items that a run may be over."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import F, Max
+
+from annotation import tasktypes, writing
+from annotation.models import Project, Resolution
+from annotation.querysets import ERROR_ITEM, SI_ITEM, ResolutionQuerySet
+from judging import strategies
+from judging.calling import planning
+from judging.models import Endpoint, StrategyVersion
+from judging.querysets import EndpointQuerySet
+
+BASELINE = "baseline"
+PERTURBATION = "perturbation"
+# What an item must be resolved as; for all other needs any resolution will do.
+NEEDED = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
+# What of an item a run keeps, beside its revision and what it is held for.
+PINNED = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
+
+
+def strategy_version(slug: str) -> StrategyVersion:
+    """The stored version of a strategy file as it is now. An unknown slug is a KeyError."""
+    definition = strategies.load_all()[slug].definition
+    digest = strategies.digest(definition)
+    with writing.transact():
+        shipped = StrategyVersion.objects.filter(slug=slug, project=None)
+        last = shipped.aggregate(last=Max("number"))["last"] or 0
+        version, _ = shipped.get_or_create(
+            slug=slug,
+            digest=digest,
+            project=None,
+            defaults={
+                "number": last + 1,
+                "definition": definition,
+                "source": strategies.source_of(slug),
+            },
+        )
+    return version
+
+
+def items(
+    project: Project, needs: str = PERTURBATION, *, with_duplicates: bool = False
+) -> ResolutionQuerySet:
+    """Resolutions of the items that a run may be over, one an item, in their current texts.
+
+    `needs` is what a strategy needs an item to be resolved as (see `frames.needs`). Items that
+    repeat another word for word are left out unless asked for.
+    """
+    found = Resolution.objects.of_current_texts().judgeable(NEEDED.get(needs))
+    found = found.of_project(project).exclude(value__in=_dropped(project))
+    return found if with_duplicates else found.filter(item__duplicate_of=None)
+
+
+def _dropped(project: Project) -> list[str]:
+    """Answers that take an item out of the final set."""
+    task = tasktypes.of_version(project.task_type)
+    return [str(option.value) for option in task.deciding.options if option.drops]
+
+
+def lacking(needs: str) -> str:
+    """What to do where no item is resolved as a strategy needs it."""
+    wanted = " or ".join(value.replace("_", " ") for value in NEEDED.get(needs, ()))
+    return (
+        f"No item of this project is resolved{' as ' * bool(wanted)}{wanted} yet."
+        " Label some, or import items with --accept."
+    )
+
+
+def rows(found: ResolutionQuerySet) -> list[dict[str, Any]]:
+    """What a run pins of each item, in the order of the items."""
+    # A resolution names its item and revision, so that this is one flat join.
+    return list(
+        found.order_by("item__position").values(
+            "item_id",
+            "revision_id",
+            truth=F("value"),
+            texts=F("revision__digest"),
+            **{name: F(f"item__{name}") for name in PINNED},
+        )
+    )
+
+
+def part(rows: Sequence[dict[str, Any]], seed: int, limit: int | None) -> list[dict[str, Any]]:
+    """A random part of `limit` items that the seed decides; all of them without a limit."""
+    if limit is None:
+        return list(rows)
+    kept = set(planning.shuffled(seed, {row["key"] for row in rows})[:limit])
+    return [row for row in rows if row["key"] in kept]
+
+
+def endpoints() -> EndpointQuerySet:
+    """All endpoints; the offline baseline needs no setting up, so it is always among them."""
+    Endpoint.objects.get_or_create(
+        name=BASELINE, defaults={"provider": "baseline", "model": "offline", "in_flight": 64}
+    )
+    return Endpoint.objects.all()

@@ -1,0 +1,89 @@
+"""Axes, metrics and points of a scale in words, as prompts show them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotation.tasktypes import TaskType
+from judging.prompts.declared import Axis, Metric, Scale, Strategy
+from judging.prompts.parts import scale_from
+
+
+def of_task(task: TaskType) -> tuple[Metric, ...]:
+    """The scales and points of a task type as metrics, so that people and evaluator read the same.
+
+    A metric's slug is the field's name, and a point says the title and the help of its option.
+    """
+    found = [field for field in task.fields if field.kind in {"scale", "points"}]
+    return tuple(
+        Metric(
+            slug=field.name,
+            title=field.title,
+            text=field.help,
+            scale=scale_from(float(option.value) for option in field.options),
+            points={float(one.value): _said(one.title, one.help) for one in field.options},
+        )
+        for field in found
+    )
+
+
+def _said(title: str, more: str) -> str:
+    return f"{title}: {more}" if more else title
+
+
+def axis(shown: Axis) -> str:
+    """What {{axis}} becomes."""
+    return f"{shown.title}. {shown.text}"
+
+
+def points(shown: Mapping[float, str]) -> str:
+    """A line for each point, the lowest first."""
+    return "\n".join(f"{value:g} = {shown[value]}" for value in sorted(shown))
+
+
+def metrics(shown: Sequence[Metric]) -> str:
+    """What {{metrics}} becomes: each metric with its key, what it asks and what its points mean."""
+    return "\n\n".join(_metric(metric) for metric in shown)
+
+
+def _metric(metric: Metric) -> str:
+    heading = f"{metric.slug} ({metric.title}): {metric.text}"
+    return f"{heading}\n{points(metric.points) if metric.points else _between(metric.scale)}"
+
+
+def _between(scale: Scale) -> str:
+    if scale.step == 1 and float(scale.low).is_integer():
+        return f"a whole number from {scale.low:g} to {scale.high:g}"
+    steps = f" in steps of {scale.step:g}" if scale.step else ""
+    return f"a number from {scale.low:g} to {scale.high:g}{steps}"
+
+
+def form(strategy: Strategy) -> str:
+    """What {{form}} becomes: the JSON object of the answer, N where a number belongs."""
+    explained = ['"explanation": "..."'] if strategy.explanation else []
+    keys = [f'"{metric.slug}": N' for metric in strategy.metrics]
+    return "{" + ", ".join(explained + keys) + "}"
+
+
+# What the texts of an example are called in it.
+NAMES = {"question": "Question", "reference": "Ground truth", "response": "Answer"}
+
+
+def example(number: int, parts: Mapping[str, str], said: str) -> str:
+    """One resolved item as an example, between markers of its own."""
+    shown = "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
+    return f"[BEGIN EXAMPLE {number}]\n{shown}\n\nGiven:\n{said}\n[END EXAMPLE {number}]"
+
+
+def truth(strategy: Strategy, held: Any) -> str:
+    """What people hold true of an item, in the form in which the evaluator answers.
+
+    A metric that they left open is not shown.
+    """
+    if strategy.output != "scores":
+        return str(held)
+    given = [
+        (one.slug, held[one.slug]) for one in strategy.metrics if held.get(one.slug) is not None
+    ]
+    if strategy.worded:
+        return ", ".join(f"{slug}: {value:g}" for slug, value in given)
+    return "{" + ", ".join(f'"{slug}": {value:g}' for slug, value in given) + "}"

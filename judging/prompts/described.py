@@ -1,0 +1,178 @@
+"""What a strategy shows, offers and decides by, in words that people read on its page; pure."""
+
+from typing import NamedTuple
+
+from judging.prompts import frames
+from judging.prompts.declared import TOTAL, Scale, Strategy
+from judging.prompts.frames import CallSpec
+
+
+class Frame(NamedTuple):
+    """What a frame is called, and what it asks about."""
+
+    title: str
+    shows: str
+
+
+FRAMES = {
+    "single": Frame(
+        "Single answers",
+        "The question with one answer at a time: once the gold answer, once the perturbed one.",
+    ),
+    "pair": Frame(
+        "Pairs",
+        "The question with both answers, once with gold first and once with the perturbed one.",
+    ),
+    "reference": Frame(
+        "With a reference", "The question, the perturbed answer, and the gold answer as reference."
+    ),
+    "detection": Frame("Error detection", "An input and the response that a model gave to it."),
+    "rating": Frame("Ratings", "A task and a response to it; with gold where the prompt shows it."),
+    "rubric": Frame("Rubrics", "A response, and of question and gold what the prompt shows."),
+    "matching": Frame("Matching", "A response and the gold answer it should agree with."),
+    "explanation": Frame(
+        "Checks of explanations", "What another run explained of items that it left undetected."
+    ),
+    "fold": Frame("Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."),
+}
+# How a reply ended, as providers say it.
+FINISHES = {
+    "stop": "it ended by itself",
+    "length": "it was cut off at its length",
+    "refused": "the evaluator refused",
+    "filtered": "a filter of the provider held it back",
+    "other": "otherwise",
+}
+PATHS = {
+    "strict": "the whole reply is the answer, or one JSON object that holds it",
+    "fenced": "a JSON object in a code block",
+    "embedded": "a JSON object among other text",
+    "repaired": "a JSON object that had to be mended",
+    "pattern": "a mark or a phrase in the text",
+}
+CAUSES = {
+    "truncated": "the reply was cut off, and half a reply is never searched for an answer",
+    "refused": "the evaluator refused, so there is nothing to read",
+    "filtered": "the provider held the reply back, so there is nothing to read",
+    "unparsable": "no answer was found that the strategy offers",
+    "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
+}
+_CALLS = {
+    ("gold", 0): "Gold answer",
+    ("perturbed", 0): "Perturbed answer",
+    ("response", 0): "Response",
+    ("pair", 1): "Both answers, gold first as A",
+    ("pair", 2): "Both answers, perturbed first as A",
+}
+_PARSERS = {
+    "": "JSON first, then marks in words",
+    "strict": "JSON first, then marks in words",
+    "phrases-001": "the closing sentences, as study 001 read them",
+}
+
+
+def title(strategy: Strategy, spec: CallSpec) -> str:
+    """What one call shows, with its axis and step as far as there are several."""
+    shown = _CALLS.get((spec.role, spec.order), f"{spec.role} {spec.order}")
+    if strategy.frame == "explanation":
+        shown = f"Explanation of the {spec.role} answer"
+    axis = strategy.axis(spec.axis)
+    step = strategy.step(spec.step).name if strategy.last_step else ""
+    parts = (shown, axis.title if axis else "", f"step {spec.step + 1}: {step}" if step else "")
+    return ", ".join(part for part in parts if part)
+
+
+def name(spec: CallSpec) -> str:
+    """A call as an address or a form names it."""
+    return ".".join((spec.role, str(spec.order), spec.axis, str(spec.step)))
+
+
+def named(strategy: Strategy, wanted: str) -> CallSpec | None:
+    """The call of this name; the first one for "", None if the strategy has none such."""
+    specs = frames.all_calls(strategy)
+    if not wanted:
+        return specs[0] if specs else None
+    return next((spec for spec in specs if name(spec) == wanted), None)
+
+
+def offers(strategy: Strategy) -> str:
+    """What may be answered."""
+    said = {
+        "score": f"a score {between(strategy.scale)}",
+        "verdict": f"one verdict of {', '.join(strategy.verdicts)}",
+        "detection": "error or no error",
+        "scores": "a value of each metric",
+        "flag": "true or false",
+        "fold": "nothing, since nobody is asked",
+    }[strategy.output]
+    if strategy.metric:
+        return f"{said}, measured by {strategy.metric}"
+    return f"an explanation, then {said}" if strategy.explanation else said
+
+
+def between(scale: Scale | None) -> str:
+    """A scale in words."""
+    if scale is None:
+        return "of any size"
+    steps = "" if scale.step in (None, 1) else f" in steps of {scale.step:g}"
+    whole = ", whole numbers" if scale.step == 1 else ""
+    return f"from {scale.low:g} to {scale.high:g}{steps}{whole}"
+
+
+def decides(strategy: Strategy) -> list[str]:
+    """What makes the outcome of an item, sentence by sentence."""
+    return [*filter(None, (_decides(strategy), _along(strategy), _samples(strategy)))]
+
+
+def reads(strategy: Strategy) -> str:
+    """How a reply is looked through."""
+    if strategy.metric or strategy.frame == "fold":
+        return "there is no reply to read"
+    return _PARSERS[strategy.parser]
+
+
+def _decides(strategy: Strategy) -> str:
+    top = f"{strategy.top:g}" if strategy.top is not None else ""
+    return {
+        "single": "Detected if the perturbed answer gets a lower score than the gold answer.",
+        "pair": "Detected if the gold answer is chosen in both orders.",
+        "reference": f"Detected if the score is below {top}, the top of the scale.",
+        "detection": "The verdict is held against what people hold true of the response.",
+        "rating": _of_metrics(strategy),
+        "rubric": _of_metrics(strategy),
+        "matching": "The score is held against what people hold true of the response.",
+        "explanation": "Found if the explanation reports a mistake; that credits the other run.",
+        "fold": "More than half of all members decide, missing ones in the total."
+        if strategy.fold == "majority"
+        else "Scores are averaged over the members first, then compared.",
+    }[strategy.frame]
+
+
+def _of_metrics(strategy: Strategy) -> str:
+    if strategy.decides == TOTAL:
+        return "The total of all metrics stands for the item, missing if one of them is."
+    if strategy.decides:
+        return f"The metric {strategy.decides} stands for the item; the others stand beside it."
+    if strategy.metrics_from:
+        return "The field that decides in the task type stands for the item."
+    return "Each metric is held against people by itself; none stands for the item."
+
+
+def _along(strategy: Strategy) -> str:
+    if not strategy.axes:
+        return ""
+    return (
+        "Each axis makes calls and an outcome of its own; the axis of an item's ability decides"
+        " the item."
+    )
+
+
+def _samples(strategy: Strategy) -> str:
+    if strategy.samples == 1:
+        return ""
+    how = (
+        "more than half of all of them decide."
+        if strategy.votes
+        else "the value is the share of the parsed repeats that detect."
+    )
+    return f"Each call is made {strategy.samples} times, and {how}"

@@ -1,0 +1,208 @@
+"""Which texts of an item an evaluator is shown, in how many calls, and as what prompt."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judging.prompts import criteria, placeholders
+from judging.prompts.declared import Strategy
+from judging.prompts.placeholders import fill
+
+RENDERER = "render-1"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CallSpec:
+    """One call that an item needs: what it is for, and which order its texts stand in.
+
+    `order` is 0 where there is only one; for a pair 1 shows gold first, 2 the perturbed answer.
+    `axis` is the slug of what alone is looked at, "" for the whole; `step` counts a chain's
+    questions from 0.
+    """
+
+    role: str
+    order: int = 0
+    axis: str = ""
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is sent: a system and a user text, both "" for a baseline, which takes the `parts`."""
+
+    system: str
+    user: str
+    parts: dict[str, Any] = field(default_factory=dict)
+
+
+_RESPONSE = {"question": "question", "response": "response", "reference": "gold"}
+
+# frame -> call -> placeholder -> the item's text that goes there
+FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
+    "single": {
+        CallSpec("gold"): {"question": "prompt", "response": "gold"},
+        CallSpec("perturbed"): {"question": "prompt", "response": "perturbed"},
+    },
+    "pair": {
+        CallSpec("pair", 1): {"question": "prompt", "first": "gold", "second": "perturbed"},
+        CallSpec("pair", 2): {"question": "prompt", "first": "perturbed", "second": "gold"},
+    },
+    "reference": {
+        CallSpec("perturbed"): {
+            "question": "prompt",
+            "response": "perturbed",
+            "reference": "gold",
+        },
+    },
+    "detection": {CallSpec("response"): {"question": "question", "response": "response"}},
+    "rating": {CallSpec("response"): _RESPONSE},
+    "rubric": {CallSpec("response"): _RESPONSE},
+    "matching": {CallSpec("response"): _RESPONSE},
+    # What it shows is not the item's own: the explanation and score of a run's reply.
+    "explanation": {CallSpec("perturbed"): {}, CallSpec("gold"): {}},
+    "fold": {},
+}
+
+# frame -> what an item must be resolved as
+_NEEDS = {
+    "single": "perturbation",
+    "pair": "perturbation",
+    "reference": "perturbation",
+    "detection": "detection",
+    "rating": "values",
+    "rubric": "values",
+    "matching": "values",
+    "explanation": "run",
+    "fold": "run",
+}
+
+
+def needs(strategy: Strategy) -> str:
+    """Which items the strategy can be asked about, by what they are resolved as.
+
+    "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
+    resolution; "run": what another run found of them.
+    """
+    return _NEEDS[strategy.frame]
+
+
+def calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[CallSpec, ...]:
+    """The calls that one item needs at a step and along an axis, in the order of making."""
+    return tuple(
+        CallSpec(spec.role, spec.order, axis, step)
+        for spec in FRAMES[strategy.frame]
+        if strategy.frame != "explanation" or spec.role == (strategy.about or "perturbed")
+    )
+
+
+def all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
+    """The calls of one item along every axis, step by step."""
+    axes = [axis.slug for axis in strategy.axes] or [""]
+    steps = range(strategy.last_step + 1)
+    return tuple(
+        spec for axis in axes for step in steps for spec in calls(strategy, axis=axis, step=step)
+    )
+
+
+def render(
+    strategy: Strategy,
+    texts: Mapping[str, Any],
+    spec: CallSpec,
+    *,
+    more: Mapping[str, str] | None = None,
+) -> Prompt:
+    """The prompt of one call about an item with these texts.
+
+    It depends on nothing but the strategy, the texts that the call shows, and `more`: what an
+    earlier step said by its name, `examples`, and for an explanation check `explanation` and
+    `score`. So two items with the same prompt and gold share their gold prompt to the byte. Texts
+    go in as they are. Raises ValueError for a call that is not the strategy's, or a text that is
+    not there.
+    """
+    sources = _sources(strategy, spec)
+    if strategy.metric:
+        parts = {name: _measured(texts, source, spec) for name, source in sources.items()}
+        return Prompt("", "", {"metric": strategy.metric, "reference": "", **parts})
+    step = strategy.step(spec.step)
+    values = _values(strategy, spec) | dict(more or {})
+    for name in placeholders.used(step.prompt) - values.keys():
+        if name not in sources:
+            raise ValueError(f"call {spec} needs {name!r}, which it was not given")
+        values[name] = _shown(texts, sources[name], spec)
+    return Prompt(system=step.system, user=fill(step.prompt, values))
+
+
+def examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]]) -> str:
+    """What {{examples}} becomes: pairs of an item's texts and what people hold true of it.
+
+    That is a value for each metric, a score, or the word of a verdict. Of the texts those are
+    shown that the last step shows. Raises ValueError where one is not there.
+    """
+    spec = calls(strategy)[0]
+    used = placeholders.used(strategy.step(strategy.last_step).prompt)
+    sources = _sources(strategy, spec)
+    names = [name for name in criteria.NAMES if name in used & sources.keys()]
+    made: list[str] = []
+    for texts, truth in shown:
+        parts = {criteria.NAMES[name]: _shown(texts, sources[name], spec) for name in names}
+        made.append(criteria.example(len(made) + 1, parts, criteria.truth(strategy, truth)))
+    return "\n\n".join(made)
+
+
+def blanks(strategy: Strategy) -> list[Prompt]:
+    """Every prompt of the strategy with nothing in it, to see whether a provider takes them."""
+    more = {name: "" for step in strategy.steps for name in [step.name]}
+    more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form"), "")
+    texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
+    return [render(strategy, texts, spec, more=more) for spec in all_calls(strategy)]
+
+
+def schema(strategy: Strategy, spec: CallSpec) -> dict[str, Any] | None:
+    """The JSON schema of the answer to a call; None where the answer is no JSON."""
+    return strategy.schema_at(spec.step)
+
+
+def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
+    sources = FRAMES[strategy.frame].get(CallSpec(spec.role, spec.order))
+    known = strategy.axis(spec.axis) is not None if strategy.axes else not spec.axis
+    if sources is None or not known or spec.step > strategy.last_step:
+        raise ValueError(f"frame {strategy.frame!r} has no call {spec}")
+    return sources
+
+
+def _values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
+    """What the strategy itself puts into a prompt."""
+    values = {}
+    if axis := strategy.axis(spec.axis):
+        values = {"axis": criteria.axis(axis), "rubric": criteria.points(axis.points)}
+    if strategy.metrics:
+        values["metrics"] = criteria.metrics(strategy.metrics)
+        values["form"] = criteria.form(strategy)
+    return values
+
+
+def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
+    if name == "question":
+        name = "prompt" if "prompt" in texts else "input"
+    if name not in texts:
+        raise ValueError(f"The {spec.role} call needs the text {name!r}, which the item lacks.")
+    return texts[name]
+
+
+def _measured(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
+    """A text for a baseline, which takes several references as a list."""
+    text = _text(texts, name, spec)
+    return list(text) if isinstance(text, Sequence) and not isinstance(text, str) else text
+
+
+def _shown(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
+    """A text as a prompt shows it: the context of a task with it, several references numbered."""
+    text = _text(texts, name, spec)
+    if name == "question" and texts.get("context"):
+        return f"{text}\n\n{texts['context']}"
+    if isinstance(text, str):
+        return text
+    alternatives = list(text)
+    if len(alternatives) == 1:
+        return str(alternatives[0])
+    return "\n\n".join(f"({number}) {one}" for number, one in enumerate(alternatives, start=1))

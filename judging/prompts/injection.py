@@ -1,0 +1,128 @@
+"""Texts that talk to the judge. They are data here: shown as they are, and flagged for people.
+
+A flag says what a text holds that could be taken for part of a prompt, for an answer, or for an
+instruction to whoever judges it. It proves nothing: a question about prompts has them as well.
+Every search does a bounded amount of work for each character, however hostile the text.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from judging.prompts import placeholders
+from judging.prompts.declared import Strategy
+
+# Flags of one text; whoever looks has seen enough by then.
+MOST = 20
+SHOWN = 60
+# A line between texts that is shorter than this would be found in every text.
+SHORTEST = 4
+
+_JUDGE = r"(?:judges?|evaluators?|graders?|raters?|examiners?)"
+_MARK = r"(?:score|marks?|ratings?|grade|points)"
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "a marker of our prompts": (
+        r"\[(?:BEGIN|END) (?:QUESTION|INPUT|INSTRUCTION|TASK|RESPONSE|ANSWER|TEXT|REFERENCE ANSWER"
+        r"|GOLD ANSWER|GROUND TRUTH|KEYWORDS|FOUND|EXPLANATION|SCORE|EXAMPLE)"
+        r"(?:,? [A-Z0-9 ]{1,20})?\]",
+    ),
+    "a placeholder": (r"\{\{\s{0,9}\w{1,40}\s{0,9}\}\}",),
+    "a mark of a chat template": (
+        r"<\|[a-z_]{2,30}\|>",
+        r"\[/?INST\]",
+        r"<</?SYS>>",
+        r"^#{2,4} (?:instruction|response|system|human|user|assistant)\b",
+    ),
+    "an answer as evaluators give it": (
+        r"\[\[ ?(?:[ABC]|tie|both[ _-]\w{4,12}|(?:no[ _])?error|-?\d{1,3}(?:[./]\d{1,3})?) ?\]\]",
+        r"\[RESULT\]",
+        r"</?RESULT>",
+        r"[\"'](?:score|verdict|detection|flag|explanation)[\"']\s{0,4}:",
+        r"\bresponse (?:contains (?:an|no) error|is (?:not )?valid)\b",
+    ),
+    "an instruction to the judge": (
+        r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}"
+        r"\b(?:above|previous|prior|earlier|preceding|instructions?|prompts?|rubrics?|criteria)\b",
+        rf"\b(?:dear|note to|note for|attention|message to|instructions? (?:to|for))"
+        rf"[ ,:]{{1,3}}(?:the |all |any )?{_JUDGE}\b",
+        rf"\byou are (?:now )?(?:an?|the) (?:[\w-]{{1,20}} ){{0,3}}{_JUDGE}\b",
+        r"\b(?:give|assign|award|rate|score|grade|output|answer|reply|respond|return|choose)\b"
+        rf"[^.\n]{{0,40}}\b(?:(?:full|top|highest|maximum|perfect|best) {_MARK}"
+        r"|(?:score|rating|grade) of \d|(?P<most>\d{1,3}) ?(?:/|out of) ?(?P=most))\b",
+        r"\bthis (?:response|answer|solution|submission|text) (?:deserves|earns|merits"
+        r"|(?:should|must) (?:get|receive|be (?:rated|scored|graded|given|marked|judged)))\b",
+        r"\bdo not (?:deduct|penali[sz]e|take off|take points|mark down|lower the)\b",
+        r"\bresponse [AB] is (?:the )?(?:better|best|winner)\b",
+    ),
+}
+_PATTERNS = {
+    kind: re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
+    for kind, patterns in _KINDS.items()
+}
+
+
+class _Found(NamedTuple):
+    start: int
+    kind: str
+    held: str
+
+
+def flags(texts: Mapping[str, Any], *, delimiters: Collection[str] = ()) -> list[str]:
+    """What the texts of an item hold that speaks to a judge, with the place; [] for most items.
+
+    `texts` are an item's: a text or a list of them by name. Places count characters from 1.
+    `delimiters` are more lines to look for, such as those of a strategy of one's own.
+    """
+    return [flag for name, text in _each(texts) for flag in _flags(name, text, delimiters)]
+
+
+def delimiters(strategy: Strategy) -> frozenset[str]:
+    """The lines that fence a text in the strategy's prompts: those next to a lone placeholder."""
+    found = set()
+    for number in range(strategy.last_step + 1):
+        lines = ["", *strategy.step(number).prompt.splitlines(), ""]
+        for at, line in enumerate(lines):
+            if placeholders.PLACEHOLDER.fullmatch(line.strip()):
+                found |= {lines[at - 1].strip(), lines[at + 1].strip()}
+    return frozenset(line for line in found if len(line) >= SHORTEST)
+
+
+def _each(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, text in texts.items():
+        if isinstance(text, str):
+            yield name, text
+        elif isinstance(text, list | tuple):
+            for number, one in enumerate(text, start=1):
+                yield f"{name} {number}", str(one)
+
+
+def _flags(name: str, text: str, delimiters: Collection[str]) -> list[str]:
+    found = sorted({*_matches(text), *_lines(text, delimiters)})
+    said = [
+        f"{name}, character {one.start + 1}: {one.kind}: {_short(one.held)}" for one in found[:MOST]
+    ]
+    return [*said, f"{name}: and more of this"] if len(found) > MOST else said
+
+
+def _matches(text: str) -> Iterator[_Found]:
+    for kind, pattern in _PATTERNS.items():
+        for count, match in enumerate(pattern.finditer(text)):
+            if count > MOST:
+                break
+            yield _Found(match.start(), kind, match[0])
+
+
+def _lines(text: str, delimiters: Collection[str]) -> Iterator[_Found]:
+    for line in sorted(delimiters):
+        at = text.find(line)
+        for _ in range(MOST + 1):
+            if at < 0:
+                break
+            yield _Found(at, "a marker of our prompts", line)
+            at = text.find(line, at + len(line))
+
+
+def _short(held: str) -> str:
+    line = " ".join(held.split())
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"

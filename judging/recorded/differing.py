@@ -1,0 +1,84 @@
+"""Where the stored verdicts of recorded replies and what our parser reads in them differ."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+
+from judging.models import Outcome, Run
+from judging.querysets import OutcomeQuerySet
+from judging.recorded.transcripts import STORED
+from judging.recorded.verdicts import DIFFERS, PARSED
+
+SHOWN = 20
+MOST_KINDS = 12
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the two say in `n` items, in words; None where one says nothing that counts."""
+
+    stored: str | None
+    parsed: str | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An item of which the two say different things, as in `Kind`."""
+
+    outcome: Outcome
+    stored: str | None
+    parsed: str | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Where the replies of a run are from, and how its two verdicts compare.
+
+    `compared` items have both, of them `differing` differ; `kinds` are the most frequent ways to
+    differ, none where scores are compared; `first` are some of these items, in their order.
+    """
+
+    files: list[str]
+    decides: str
+    compared: int
+    differing: int
+    kinds: list[Kind]
+    first: list[Difference]
+
+
+def of(run: Run) -> Recorded | None:
+    """What is to be said of a recorded run; None for any other."""
+    if run.kind != Run.Kind.RECORDED:
+        return None
+    both = run.outcomes.filter(values__has_keys=[STORED, PARSED])
+    differing = both.filter(**{f"values__{DIFFERS}": True})
+    return Recorded(
+        files=run.pinned.get("recorded", {}).get("files", []),
+        decides=STORED if run.parser == STORED else PARSED,
+        compared=both.count(),
+        differing=differing.count(),
+        kinds=_kinds(differing),
+        first=[
+            Difference(one, _words(one.values[STORED]), _words(one.values[PARSED]))
+            for one in differing.for_list()[:SHOWN]
+        ],
+    )
+
+
+def _kinds(differing: OutcomeQuerySet) -> list[Kind]:
+    said = (f"values__{STORED}", f"values__{PARSED}")
+    counted = differing.order_by().values_list(*said).annotate(n=Count("pk")).order_by("-n", *said)
+    rows = list(counted[:MOST_KINDS])
+    if any(isinstance(value, dict) for row in rows for value in row):
+        return []
+    return [Kind(*row) for row in rows]
+
+
+def _words(value: Any) -> str | None:
+    """A verdict as it is; scores by metric, sorted, since databases keep no order of theirs."""
+    if not isinstance(value, dict):
+        return value
+    numbers = sorted((name, one) for name, one in value.items() if isinstance(one, int | float))
+    return ", ".join(f"{name} {number:g}" for name, number in numbers) or None

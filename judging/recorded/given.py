@@ -1,0 +1,67 @@
+"""Values that somebody else read in replies, as files give them; pure.
+
+They are read by the rules for a reply that says nothing else. A number off the scale is no reading,
+but what was given is kept beside it: nothing else might hold it, and figures can be made with it.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judging.prompts import frames
+from judging.replies import objects, outputs, scores
+from judging.replies.outputs import Reading
+from judging.strategies import Strategy
+
+# One number, or some by metric.
+Numbers = float | dict[str, float]
+
+OFF_SCALE = "off_scale"
+# Beyond it no scale goes, and whole numbers need not have a float.
+_LARGEST = 10**15
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a value says, and the numbers as they were given where one is off its scale."""
+
+    reading: Reading
+    off_scale: Numbers | None = None
+
+
+def read(said: Any, strategy: Strategy) -> Given | None:
+    """What a value says, or one for each metric; None for what the strategy never says."""
+    output = strategy.step(strategy.last_step).output
+    fields = said if isinstance(said, dict) else {output: said}
+    plain = replace(strategy, parser="", worded=False, explanation=False)
+    spec = frames.calls(strategy, step=strategy.last_step)[0]
+    reading = outputs.read(plain, json.dumps(fields), spec=spec)
+    if reading.cause == "unparsable":
+        return None
+    causes = reading.value.values() if isinstance(reading.value, dict) else [reading.cause]
+    off_scale = _numbers(said, strategy) if OFF_SCALE in causes else None
+    return Given(replace(reading, explanation=""), off_scale)
+
+
+def offered(strategy: Strategy) -> str:
+    """What can be given, in words."""
+    output = strategy.step(strategy.last_step).output
+    if output == "scores":
+        return f"values of {', '.join(metric.slug for metric in strategy.metrics)}"
+    if output == "score" and strategy.scale:
+        return f"a number from {strategy.scale.low:g} to {strategy.scale.high:g}"
+    listed = {"verdict": strategy.verdicts, "detection": ("error", "no_error")}
+    return ", ".join(listed.get(output, ("true", "false")))
+
+
+def _numbers(said: Any, strategy: Strategy) -> Numbers | None:
+    if not isinstance(said, dict):
+        return float(said) if _is_number(said) else None
+    known = scores.keys(strategy)
+    named = {name: one for name, one in said.items() if objects.name(name) in known}
+    return {name: float(one) for name, one in named.items() if _is_number(one)}
+
+
+def _is_number(value: Any) -> bool:
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_one and abs(value) < _LARGEST

@@ -1,0 +1,151 @@
+"""Replies that were made elsewhere, into a project as recorded runs.
+
+One run for each endpoint and strategy. Nothing is asked and no prompt is known. A value that
+somebody else read in a reply is kept as a reading of the parser `stored`, beside what our own
+parser reads; which of the two decides the outcomes is the run's parser. Idempotent: the same rows
+again are nothing new.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from annotation.models import Item, Membership, Project
+from formats.rows import BadRow
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.preparing import allowing, drawing, pinning, selecting
+from judging.preparing.drawing import Drawn
+from judging.prompts import frames
+from judging.recorded import filing, verdicts
+from judging.recorded.filing import PROVIDER, Part, Recording
+from judging.recorded.transcripts import STORED, Transcript
+from judging.recorded.verdicts import Judged, Place
+from judging.strategies import Strategy
+
+
+@dataclass
+class Report:
+    """What became of an import. `runs` are new, `known` were there already; with a row in `bad`
+    nothing is stored. Of the new runs' items `differing` have verdicts that differ; in those
+    `otherwise` the verdicts decide that were not wanted, since there are no others."""
+
+    runs: list[Run] = field(default_factory=list)
+    known: list[Run] = field(default_factory=list)
+    replies: int = 0
+    items: int = 0
+    differing: int = 0
+    otherwise: list[Run] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
+
+
+def store(
+    project: Project,
+    parts: Iterable[Part],
+    *,
+    now: datetime,
+    wanted: str = "",
+    dry_run: bool = False,
+    while_labelling: bool = False,
+    member: Membership | None = None,
+) -> Report:
+    """A finished run for each part, unless a row of any part is bad: then none.
+
+    `wanted` says which verdicts decide, `stored` or `parsed`; "" the stored ones where a part has
+    them. Raises `Refused` where people still label the items, unless `while_labelling` allows it.
+    """
+    report, prepared = Report(), []
+    for part in parts:
+        run = _run(project, part, verdicts.chosen(part.transcripts, wanted))
+        if known := filing.known(run):
+            report.known.append(known)
+        elif made := _prepare(part, run, report.bad):
+            prepared.append(made)
+    if report.bad:
+        return report
+    for one in prepared:
+        _allow(one, while_labelling, member)
+    for one in prepared:
+        if dry_run or filing.store(one, now):
+            _count(one, report, wanted)
+        else:
+            report.known += filter(None, [filing.known(one.run)])
+    return report
+
+
+def strategy_in(project: Project, version: StrategyVersion) -> Strategy:
+    """A strategy as recorded runs of the project have it, with the metrics of its task type."""
+    return pinning.draft(project, version, Endpoint(provider=PROVIDER)).asked()
+
+
+def _allow(one: Recording, while_labelling: bool, member: Membership | None) -> None:
+    """Raise `Refused` where people still label the items and nobody allows it."""
+    labelling = allowing.being_labelled(one.run.project, one.run.endpoint, one.drawn.items)
+    allowing.check_labelling(labelling, allowed=while_labelling, member=member)
+    one.run.while_labelling, one.run.member = bool(labelling), member
+
+
+def _count(one: Recording, report: Report, wanted: str) -> None:
+    report.runs.append(one.run)
+    report.replies += sum(told.is_kept for told in one.part.transcripts)
+    report.items += len(one.drawn.items)
+    report.differing += sum(judged.differs for judged in one.judged.values())
+    if wanted not in {"", one.run.pinned["recorded"]["verdicts"]}:
+        report.otherwise.append(one.run)
+
+
+def _prepare(part: Part, run: Run, bad: list[BadRow]) -> Recording | None:
+    """The part with what it says of each place; None, and why in `bad`, where it cannot be used."""
+    strategy = strategy_in(run.project, part.version)
+    judged: dict[Place, Judged] = {}
+    choice = run.pinned["recorded"]["verdicts"]
+    for place, found in verdicts.judge(strategy, part.transcripts, choice).items():
+        if isinstance(found, BadRow):
+            bad.append(found)
+        else:
+            judged[place] = found
+    drawn = _drawn(run.project, strategy, judged)
+    there = {(place["key"], place["axis"]) for place in drawn.places}
+    lost = [one.transcripts[0] for place, one in judged.items() if place not in there]
+    bad += _lost(run.project, lost)
+    return None if lost or not judged else Recording(part, strategy, run, drawn, judged)
+
+
+def _drawn(project: Project, strategy: Strategy, judged: Mapping[Place, Judged]) -> Drawn:
+    """The places that the replies speak of, as far as the project has them resolved."""
+    # What is decided of a folded run is an error or none, as in detection.
+    asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
+    keys = {key for key, _ in judged}
+    found = selecting.items(project, frames.needs(asked), with_duplicates=True)
+    rows = [row for row in selecting.rows(found) if row["key"] in keys]
+    places = [place for row in rows for place in drawing.places(asked, row)]
+    return Drawn([place for place in places if (place["key"], place["axis"]) in judged])
+
+
+def _lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
+    """Why there is no place for these replies."""
+    items = Item.objects.in_project(project).filter(key__in={told.item for told in lost})
+    there = set(items.values_list("key", flat=True))
+    for told in lost:
+        why = "is no item of the project. Import the items first."
+        if told.item in there:
+            why = "is not resolved as the strategy needs it. Label it, or import it with --accept."
+        yield told.bad("item", f"{told.item} {why}")
+
+
+def _run(project: Project, part: Part, choice: str) -> Run:
+    """The run to be, with its endpoint, which is made when the run is stored."""
+    endpoint = Endpoint.objects.named(part.endpoint) or Endpoint(
+        name=part.endpoint, provider=PROVIDER, model=part.endpoint
+    )
+    samples = 1 + max(told.sample for told in part.transcripts)
+    values: dict[str, Any] = {"kind": Run.Kind.RECORDED, "state": Run.State.FINISHED, "seed": 0}
+    run = pinning.draft(project, part.version, endpoint, samples=samples, **values)
+    run.pinned["recorded"] = {
+        "files": sorted({told.row.file for told in part.transcripts}),
+        "verdicts": choice,
+        "digest": part.digest(choice),
+    }
+    if choice == STORED:
+        run.parser = STORED
+    return run

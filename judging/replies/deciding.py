@@ -1,0 +1,197 @@
+"""From one reply to each call of an item to what they say of it (figures, "Items and outcomes").
+
+A pair verdict speaks of the shown order; here it is turned back into gold and perturbed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil
+from typing import Any
+
+from judging.prompts.frames import CallSpec
+from judging.replies.judged import (
+    DETECTED,
+    MISSING,
+    ONE_ORDER,
+    SCORED,
+    UNDETECTED,
+    Decision,
+    first_cause,
+)
+from judging.replies.outputs import Reading
+from judging.strategies import TOTAL, Strategy
+
+Readings = Mapping[CallSpec, Reading]
+
+# What `values` holds beside metrics, and so no number of any.
+PARTS_MISSING = "missing"
+
+# shown order -> verdict -> what it says of the item
+_MEANS = {
+    1: {"A": "gold", "B": "perturbed", "both good": "both_good", "both unacceptable": "both_bad"},
+    2: {"A": "perturbed", "B": "gold", "both good": "both_good", "both unacceptable": "both_bad"},
+}
+_DETAIL = {"gold": "G", "perturbed": "P", "both_good": "both_good", "both_bad": "both_bad"}
+_SIDES = {"gold", "perturbed"}
+# Sums of floats that should be equal may differ by less.
+_NEAR = 1e-9
+
+
+def once(strategy: Strategy, readings: Readings) -> Decision:
+    """What one sample says: a reading for each call of the frame, in the frame's order."""
+    return _FRAMES[strategy.frame](strategy, readings)
+
+
+def compared(gold: float, perturbed: float) -> tuple[str, str]:
+    """Result and detail of two scores: a lower one for the perturbed answer detects."""
+    if perturbed < gold - _NEAR:
+        return DETECTED, "lower"
+    return UNDETECTED, "higher" if perturbed > gold + _NEAR else "equal"
+
+
+def against_top(strategy: Strategy, score: float) -> tuple[str, str]:
+    """Result and detail of a score against gold: anything below the top detects.
+
+    On a scale with steps the detail counts the steps below the top: top-1, top-2, then lower; a
+    mean between two steps counts to the lower one.
+    """
+    if strategy.top is None or strategy.scale is None:
+        raise ValueError(f"strategy {strategy.slug!r} has no top to compare with")
+    if score >= strategy.top - _NEAR:
+        return UNDETECTED, "top"
+    if strategy.scale.step is None:
+        return DETECTED, "lower"
+    steps = ceil((strategy.top - score) / strategy.scale.step - _NEAR)
+    return DETECTED, f"top-{steps}" if steps <= 2 else "lower"
+
+
+def scored(found: Mapping[str, float | str], *, total: bool = False) -> Decision:
+    """Numbers by metric, a cause in the place of one that was not read; scored if one was.
+
+    `values` has every metric, None where it was not read, and then "missing" with the causes. With
+    `total` there is "total": the sum of the metrics, None if one of them is missing.
+    """
+    values: dict[str, Any] = {name: _or_none(value) for name, value in found.items()}
+    missing = {name: value for name, value in found.items() if isinstance(value, str)}
+    if total:
+        values[TOTAL] = None if missing else sum(values.values())
+    if missing:
+        values[PARTS_MISSING] = missing
+    if len(missing) == len(found):
+        return Decision(MISSING, cause=first_cause(missing.values()), values=values)
+    return Decision(SCORED, values=values)
+
+
+def _single(strategy: Strategy, readings: Readings) -> Decision:
+    """Gold and perturbed answer scored apart; `values`: both scores by role, None if missing."""
+    values = {spec.role: _number(reading) for spec, reading in readings.items()}
+    gold, perturbed = values["gold"], values["perturbed"]
+    if gold is None or perturbed is None:
+        return Decision(MISSING, cause=_cause(readings.values()), values=values)
+    result, detail = compared(gold, perturbed)
+    return Decision(result, detail, values=values)
+
+
+def _reference(strategy: Strategy, readings: Readings) -> Decision:
+    """The perturbed answer scored against gold; `values`: its score."""
+    (score,) = (_number(reading) for reading in readings.values())
+    values = {"perturbed": score}
+    if score is None:
+        return Decision(MISSING, cause=_cause(readings.values()), values=values)
+    result, detail = against_top(strategy, score)
+    return Decision(result, detail, values=values)
+
+
+def _pair(strategy: Strategy, readings: Readings) -> Decision:
+    """Both orders: gold chosen in both detects. Either reply missing leaves the item missing.
+
+    `values`: what each order means, by `gold_first` and `perturbed_first`. One parsed order is
+    noted as `chose_gold`: where that is false, no second reply could have made the item
+    detected. A mixed item says in `order_effect` whether the place decided: first_twice,
+    second_twice, half_tie (one order ties), or "" (two unlike ties).
+    """
+    first, second = (_meaning(spec, reading) for spec, reading in readings.items())
+    values: dict[str, Any] = {"gold_first": first, "perturbed_first": second}
+    if first is None and second is None:
+        return Decision(MISSING, cause=_cause(readings.values()), values=values)
+    if first is None or second is None:
+        values["chose_gold"] = "gold" in (first, second)
+        values["missing"] = _cause(readings.values())
+        return Decision(MISSING, cause=ONE_ORDER, values=values)
+    if first != second:
+        values["order_effect"] = _order_effect(first, second)
+        return Decision(UNDETECTED, "mixed", values=values)
+    return Decision(DETECTED if first == "gold" else UNDETECTED, _DETAIL[first], values=values)
+
+
+def _detection(strategy: Strategy, readings: Readings) -> Decision:
+    """Error or no_error, which is the detail; right or wrong it becomes beside the truth."""
+    return _said(readings, {"error": (DETECTED, "error"), "no_error": (UNDETECTED, "no_error")})
+
+
+def _explanation(strategy: Strategy, readings: Readings) -> Decision:
+    """Whether an explanation reports an error.
+
+    An unreadable reply is missing here, so that it is listed; figures count it as not found.
+    """
+    return _said(readings, {True: (DETECTED, "found"), False: (UNDETECTED, "not_found")})
+
+
+def _said(readings: Readings, means: Mapping[Any, tuple[str, str]]) -> Decision:
+    """`values`: what was said, as "said"."""
+    (reading,) = readings.values()
+    values = {"said": reading.value}
+    if reading.value is None:
+        return Decision(MISSING, cause=reading.cause, values=values)
+    result, detail = means[reading.value]
+    return Decision(result, detail, values=values)
+
+
+def _metrics(strategy: Strategy, readings: Readings) -> Decision:
+    """One number a metric. A rubric, and whatever is decided by its total, has a total."""
+    (reading,) = readings.values()
+    said = reading.value if isinstance(reading.value, dict) else {}
+    unread = reading.cause or "unparsable"
+    found = {metric.slug: said.get(metric.slug, unread) for metric in strategy.metrics}
+    return scored(found, total=strategy.frame == "rubric" or strategy.decides == TOTAL)
+
+
+def _matching(strategy: Strategy, readings: Readings) -> Decision:
+    """One number, under "score"."""
+    (reading,) = readings.values()
+    number = _number(reading)
+    return scored({"score": reading.cause if number is None else number})
+
+
+def _number(reading: Reading) -> float | None:
+    return float(reading.value) if isinstance(reading.value, int | float) else None
+
+
+def _or_none(value: float | str) -> float | None:
+    return None if isinstance(value, str) else float(value)
+
+
+def _meaning(spec: CallSpec, reading: Reading) -> str | None:
+    return None if reading.value is None else _MEANS[spec.order][str(reading.value)]
+
+
+def _order_effect(first: str, second: str) -> str:
+    """For two orders that disagree; gold stood first in the first of them."""
+    if {first, second} == _SIDES:
+        return "first_twice" if first == "gold" else "second_twice"
+    return "half_tie" if _SIDES & {first, second} else ""
+
+
+def _cause(readings: Iterable[Reading]) -> str:
+    return first_cause({reading.cause for reading in readings if reading.value is None})
+
+
+_FRAMES: dict[str, Callable[[Strategy, Readings], Decision]] = {
+    "single": _single,
+    "pair": _pair,
+    "reference": _reference,
+    "detection": _detection,
+    "rating": _metrics,
+    "rubric": _metrics,
+    "matching": _matching,
+    "explanation": _explanation,
+}

@@ -1,0 +1,72 @@
+"""From the readings of an item, or from several runs' outcomes, to one outcome.
+
+What one sample says stands in deciding, how several are folded in folding.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from judging.prompts.frames import CallSpec, calls
+from judging.replies import deciding, folding
+from judging.replies.folding import Decided
+from judging.replies.judged import (
+    CAUSES,
+    DETECTED,
+    MISSING,
+    ONE_ORDER,
+    SCORED,
+    UNDETECTED,
+    Decision,
+)
+from judging.replies.outputs import Reading
+from judging.strategies import Strategy
+
+__all__ = [
+    "CAUSES", "DETECTED", "MISSING", "ONE_ORDER", "SCORED", "UNDETECTED", "Decision", "decide",
+    "fold",
+]  # fmt: skip
+
+
+def decide(strategy: Strategy, readings: Mapping[tuple[CallSpec, int], Reading]) -> Decision:
+    """The outcome of one item along one axis, from a reading of every call and sample.
+
+    The number beside a call is its sample. Several samples are votes if the strategy says so,
+    else repeats, and sample j of one call goes with sample j of the other. Of a chain the last
+    step decides; readings of earlier steps may be there. A request that failed for good comes as
+    Reading(None, cause=...). Raises ValueError if the reading of a call is not there, since an
+    item with open calls has no outcome yet, and if calls of two axes are mixed.
+    """
+    axes = {spec.axis for spec, _ in readings}
+    if len(axes) > 1:
+        raise ValueError(f"readings of {len(axes)} axes, and an outcome is of one")
+    specs = calls(strategy, axis=next(iter(axes), ""), step=strategy.last_step)
+    samples = sorted({sample for _, sample in readings}) or [0]
+    parts = [deciding.once(strategy, _of_sample(specs, readings, sample)) for sample in samples]
+    if len(parts) == 1:
+        return parts[0]
+    return folding.votes(parts) if strategy.votes else folding.repeats(parts)
+
+
+def fold(
+    strategy: Strategy, outcomes: Sequence[Decided], *, source: Strategy | None = None
+) -> Decision:
+    """The outcome of an item in a derived run, from those that its source runs gave it.
+
+    A run that says nothing of the item is given as a Decision with result missing and a cause, so
+    that it stays in the total. `strategy.fold` is "majority" (see folding.votes) or "mean"
+    (folding.panel). `source` is how the members were asked; a mean against references needs it.
+    Raises ValueError for a mean of what has no scores, and without any outcome.
+    """
+    if not outcomes:
+        raise ValueError("no outcome to fold")
+    if strategy.fold == "majority":
+        return folding.votes(outcomes)
+    return folding.panel(outcomes, source)
+
+
+def _of_sample(
+    specs: Sequence[CallSpec], readings: Mapping[tuple[CallSpec, int], Reading], sample: int
+) -> dict[CallSpec, Reading]:
+    absent = [spec for spec in specs if (spec, sample) not in readings]
+    if absent:
+        raise ValueError(f"no reading of {absent[0]}, so the item is not decided yet")
+    return {spec: readings[spec, sample] for spec in specs}

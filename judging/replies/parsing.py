@@ -1,0 +1,183 @@
+"""Where in a reply the answer stands; what it is worth is for outputs to say.
+
+A reply is looked through in this order, and the first way that finds an answer decides:
+
+strict    the whole reply is one JSON object that has the key
+fenced    a JSON object that has the key, alone at the start of a code block
+embedded  such an object anywhere else
+repaired  such an object that JSON would not admit before it is mended (see objects)
+pattern   a mark: `[[7]]`, `[RESULT] 7`, `<RESULT>7</RESULT>`, `Score: 7` (`Verdict: A`), else a
+          looser form of the output, such as `7/10`, else the reply being nothing but the answer
+
+Where an answer stands more than once in one way, the last counts, and a mark behind the last
+object counts instead of that object. Keys match in any case, with spaces, hyphens or underscores
+between words. A key that stands twice in one object has no value, and the object still decides:
+taking either value would be a guess.
+
+Every search does a bounded amount of work for each character, however hostile the reply.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from judging.replies import objects
+from judging.replies.objects import Fields, Found, TooTangledError
+
+PARSER = "parse-2"
+
+EXPLANATION = "explanation"
+
+Any_ = TypeVar("Any_")
+
+_FENCE = re.compile(r"```[\w-]{0,20}\s{0,20}\Z")
+_TAG = re.compile(r"<(/?)RESULT>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it was found: `raw` is the object that holds it, or a phrase ("pattern")."""
+
+    raw: Fields | str
+    path: str
+    explanation: str
+
+
+class Mark(NamedTuple):
+    """A phrase that a text marks as its answer; the mark is from `start` to `end`."""
+
+    phrase: str
+    start: int
+    end: int
+
+
+# the last mark of a text from a place on, if it has one
+Finder = Callable[[str, int], Mark | None]
+
+
+class Patterns(NamedTuple):
+    """How an output's answer may be marked.
+
+    `marked` also stands behind an object, `loose` is asked in turn when nothing else is found.
+    """
+
+    marked: Finder
+    loose: tuple[Finder, ...] = ()
+
+
+def last(pattern: re.Pattern[str]) -> Finder:
+    """Finds the last match; the phrase is the group that matched."""
+
+    def find(text: str, start: int) -> Mark | None:
+        found = _final(pattern.finditer(text, start))
+        return _mark(found) if found else None
+
+    return find
+
+
+def bare(pattern: re.Pattern[str]) -> Finder:
+    """Finds a text that is nothing but what the pattern matches."""
+
+    def find(text: str, start: int) -> Mark | None:
+        found = pattern.fullmatch(text[start:].strip())
+        return Mark(found[found.lastindex or 0], start, len(text)) if found else None
+
+    return find
+
+
+def tagged(text: str, start: int) -> Mark | None:
+    """Finds what the last `<RESULT>` with an end has in it."""
+    phrase, opened = None, None
+    for tag in _TAG.finditer(text, start):
+        if not tag[1]:
+            opened = tag
+        elif opened:
+            phrase = Mark(text[opened.end() : tag.start()].strip(), opened.start(), tag.end())
+            opened = None
+    return phrase
+
+
+def marks(label: str, phrase: str) -> re.Pattern[str]:
+    """The pattern of `[[...]]`, `[RESULT] ...`, `<RESULT>...</RESULT>` and `<label>: ...`; letter
+    case does not matter.
+
+    `phrase` is what must follow a label, so that prose behind "Reason for the score:" is no
+    mark. A phrase is looked at, not taken up, so that marks may stand side by side.
+    """
+    closing, opening = r"[\"'*_`]{0,4}", r"[\"'*_`\[(]{0,4}"
+    remark = r"(?:[ \t]?\([^()\n]{1,30}\))?"
+    return re.compile(
+        r"\[\[([^\[\]\n]{1,60})\]\]"
+        r"|\[RESULT\]\s{0,4}(?=([^\n]{1,60}))"
+        r"|<RESULT>\s{0,9}([^<>]{1,60})</RESULT>"
+        rf"|\b(?:{label}){remark}{closing}[ \t]{{0,4}}[:=]{opening}\s{{0,4}}{opening}"
+        rf"(?=({phrase}))",
+        re.IGNORECASE,
+    )
+
+
+def find(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+    """The answer under one of `keys` in a reply, by the ways named above; None without any."""
+    fields = objects.whole(text)
+    if keys & fields.keys():
+        return Answer(fields, "strict", _explanation(fields))
+    try:
+        return (
+            _among(text, keys, patterns) or _mended(text, keys, patterns) or _loose(text, patterns)
+        )
+    except TooTangledError:
+        return None
+
+
+def _among(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+    """The last object, or the last mark behind it."""
+    found = _final(one for one in objects.within(text) if keys & one.fields.keys())
+    if not found:
+        return None
+    mark = patterns.marked(text, found.end)
+    if mark:
+        return _marked(text, mark)
+    return Answer(found.fields, _path(text, found), _explanation(found.fields))
+
+
+def _mended(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+    whole = objects.mended(text)
+    answer = _among(whole, keys, patterns) if whole != text else None
+    if answer and isinstance(answer.raw, str):
+        return answer
+    return answer and Answer(answer.raw, "repaired", answer.explanation)
+
+
+def _loose(text: str, patterns: Patterns) -> Answer | None:
+    found = (find(text, 0) for find in (patterns.marked, *patterns.loose))
+    mark = next(filter(None, found), None)
+    return _marked(text, mark) if mark else None
+
+
+def _path(text: str, found: Found) -> str:
+    if not objects.clean(text, found):
+        return "repaired"
+    return "fenced" if _FENCE.search(text, max(0, found.start - 50), found.start) else "embedded"
+
+
+def _final(found: Iterable[Any_]) -> Any_ | None:
+    return next(iter(deque(found, maxlen=1)), None)
+
+
+def _mark(found: re.Match[str]) -> Mark:
+    """A phrase may stand behind its mark, where it was only looked at."""
+    phrase = found.lastindex or 0
+    return Mark(found[phrase], found.start(), max(found.end(), found.end(phrase)))
+
+
+def _marked(text: str, mark: Mark) -> Answer:
+    """What stands before a mark explains it; where nothing does, what stands behind it."""
+    explanation = text[: mark.start].strip() or text[mark.end :].strip()
+    return Answer(mark.phrase, "pattern", explanation)
+
+
+def _explanation(fields: Fields) -> str:
+    explanation = fields.get(EXPLANATION)
+    return explanation if isinstance(explanation, str) else ""

@@ -1,0 +1,105 @@
+"""Whether a reply says in words that a response has an error (study 001).
+
+Two readers of the same replies. `published` reads them as the study did, so that its figures come
+out; `last_statement` is ours and stricter.
+"""
+
+import re
+from typing import NamedTuple
+
+from judging.replies.parsing import Mark
+
+ERROR, NO_ERROR = "error", "no_error"
+
+# Appendix E of study 001, with a third phrase for "no error" that the published verdicts follow
+# and the text does not name.
+_SAYS_NO_ERROR = ("contains no error", "response is valid", "response is correct")
+_SAYS_ERROR = ("contains an error", "response is not valid")
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,99}|\n")
+# A statement under one of these is none.
+_HEDGE = re.compile(r"\b(?:if|whether|unless|would|could|might|may|should)\b", re.IGNORECASE)
+_ADVERB = (
+    r"(?:(?:itself|thus|therefore|hence|also|indeed|clearly|overall|in[ ]fact|still|actually)"
+    r"\s{1,9}){0,3}"
+)
+_MANY = r"(?:an?|some|several|many|multiple|numerous|two|three|at\sleast\sone|one\sor\smore)"
+_WHOLLY = r"(?:(?:fully|entirely|completely|strictly)\s{1,9})?"
+_CLOSING = r"[\"'*_`)\]]{0,4}\s{0,9}"
+_ENDS = rf"(?={_CLOSING}(?:\Z|[.,;:!?(\n–—]|(?:and|since|because|as|overall)\b))"
+_OTHER = (
+    r"\b(?:not|cannot|can't|n't)\s{1,9}(?:\w{1,20}\s{1,9}){0,4}that\s{1,9}(?:the\s{1,9})?"
+    r"(?:model(?:'s)?\s{1,9})?|\b(?:corrected|revised|improved|modified)\s{1,9}(?:model\s{1,9})?"
+)
+_STATEMENT = re.compile(
+    rf"(?P<other>{_OTHER})?\bresponse[\"'*_`]{{0,4}}\s{{1,9}}{_ADVERB}(?:"
+    rf"(?P<has>(?:contains|has)\s{{1,9}}{_ADVERB}(?:{_MANY}\s{{1,9}})?"
+    r"(?:(?!no\b|any\b)[\w-]{1,30}\s{1,9}){0,2}errors?\b)"
+    r"|(?P<free>(?:contains|has)\s{1,9}no\s{1,9}errors?\b"
+    r"|does(?:\s{1,9}not|n't)\s{1,9}(?:contain|have)\s{1,9}(?:an|any)\s{1,9}errors?\b"
+    r"|is\s{1,9}(?:error[- ]free|free\s{1,9}of\s{1,9}errors)\b)"
+    rf"|(?P<invalid>(?:is\s{{1,9}}not|isn't)\s{{1,9}}{_WHOLLY}(?:valid|correct)\b"
+    rf"(?!{_CLOSING}in\b)|is\s{{1,9}}{_ADVERB}(?:invalid|incorrect)\b(?!{_CLOSING}in\b))"
+    rf"|(?P<valid>is\s{{1,9}}{_ADVERB}{_WHOLLY}(?:valid|correct)\b{_ENDS})"
+    rf"|(?P<partly>is\s{{1,9}}(?:not\s{{1,9}})?{_ADVERB}{_WHOLLY}(?:in)?(?:valid|correct)\b"
+    r"|(?:contains|has)\s{1,9}no\s{1,9}(?:[\w-]{1,30}\s{1,9}){1,2}errors?\b)"
+    r")",
+    re.IGNORECASE,
+)
+_MEANS = {"has": ERROR, "invalid": ERROR, "free": NO_ERROR, "valid": NO_ERROR, "partly": ""}
+
+
+def published(text: str) -> str | None:
+    """The verdict as study 001 read it (appendix E), None where it found the reply invalid.
+
+    A phrase counts wherever it stands and whatever it speaks of. Of both kinds the one for "no
+    error" wins. Letter case matters. All 8,400 published verdicts on the MathGen responses of
+    GPT-4, with the simple prompts and with evaluation steps, come out so.
+    """
+    if any(phrase in text for phrase in _SAYS_NO_ERROR):
+        return NO_ERROR
+    return ERROR if any(phrase in text for phrase in _SAYS_ERROR) else None
+
+
+class Statement(NamedTuple):
+    """What a sentence says of the response; "" if it says both, or neither outright. Its place."""
+
+    verdict: str
+    start: int
+    end: int
+
+
+def last_statement(text: str) -> Statement | None:
+    """The last sentence that says of the response that it has an error, or that it has none.
+
+    Only "response" as the subject counts, in either wording of the study and near variants
+    ("does not contain any errors", "is invalid"). A statement under "if", "whether", "would" and
+    the like is none, nor is one that is denied ("not clear that the response contains ...") or
+    speaks of another response ("the corrected response"). A sentence that says both, or says it
+    of a part ("is valid except", "no major errors"), has the verdict "".
+    """
+    found = None
+    for start, end in _sentences(text):
+        said = _statements(text, start, end)
+        if said:
+            found = Statement(said.pop() if len(said) == 1 else "", start, end)
+    return found
+
+
+def concluded(text: str, start: int) -> Mark | None:
+    """The last statement as a mark whose phrase is "error", "no_error", or "" (see parsing)."""
+    found = last_statement(text[start:])
+    return Mark(found.verdict, start + found.start, start + found.end) if found else None
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    ends = [(gap.start(), gap.end()) for gap in _SENTENCE_END.finditer(text)]
+    starts = [0, *(end for _, end in ends)]
+    return list(zip(starts, [*(start for start, _ in ends), len(text)], strict=True))
+
+
+def _statements(text: str, start: int, end: int) -> set[str]:
+    hedge = _HEDGE.search(text, start, end)
+    until = hedge.start() if hedge else end
+    found = (one for one in _STATEMENT.finditer(text, start, end) if one.start() < until)
+    return {_MEANS[one.lastgroup or ""] for one in found if not one["other"]}

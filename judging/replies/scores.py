@@ -1,0 +1,98 @@
+"""A reply that gives one number a metric.
+
+In JSON each metric is a key, its slug or its title, of the object itself or of an object under
+"scores"; its value a number, or an object with a "score" and reasons. In words it is what stands
+behind the metric's name: `S1: 1, S2: 0`; where the reply has `<RESULT>...</RESULT>`, only what the
+last of them holds counts. The last number of a metric counts. A metric that is not mentioned, or
+whose value cannot be used, has its cause instead of a number: it takes none of the others along.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from judging.prompts.declared import Metric, Strategy
+from judging.replies import grades, objects, parsing
+from judging.replies.objects import Fields
+from judging.replies.parsing import Mark, Patterns
+
+Scores = dict[str, float | str]
+
+SCORES, SCORE = "scores", "score"
+# of the causes of several metrics the one that says more
+_CAUSES = ("off_scale", "unparsable")
+
+
+def keys(strategy: Strategy) -> frozenset[str]:
+    """What makes an object an answer: a metric of the strategy, or "scores"."""
+    return frozenset({SCORES, *_names(strategy.metrics)})
+
+
+def patterns(strategy: Strategy) -> Patterns:
+    """Tags, or a reply in which some metric has a value."""
+    return Patterns(marked=parsing.tagged, loose=(_mentioned(strategy.metrics),))
+
+
+def read(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, str]:
+    """The value of every metric, or None and a cause if none has one."""
+    said = _said(raw, strategy.metrics)
+    found: Scores = {}
+    for metric in strategy.metrics:
+        value = grades.score(said.get(metric.slug), metric.scale, metric.admits)
+        found[metric.slug] = value.cause if value.value is None else float(value.value)
+    if any(not isinstance(value, str) for value in found.values()):
+        return found, ""
+    return None, next((cause for cause in _CAUSES if cause in found.values()), "unparsable")
+
+
+def _said(raw: Fields | str, metrics: tuple[Metric, ...]) -> Fields:
+    """What is said of each metric, by slug; a later mention replaces an earlier one."""
+    names = _names(metrics)
+    if isinstance(raw, str):
+        pairs: Iterator[tuple[str, Any]] = _mentions(raw, metrics)
+    else:
+        nested = raw.get(SCORES)
+        inner = nested if isinstance(nested, dict) else {}
+        pairs = ((key, _number(value)) for key, value in (raw | inner).items())
+    return {names[key]: value for key, value in pairs if key in names}
+
+
+def _number(value: Any) -> Any:
+    return value.get(SCORE) if isinstance(value, dict) else value
+
+
+def _names(metrics: tuple[Metric, ...]) -> dict[str, str]:
+    """Each name by which a metric goes -> its slug; a slug goes before another's title."""
+    titles = {objects.name(metric.title): metric.slug for metric in metrics}
+    return titles | {objects.name(metric.slug): metric.slug for metric in metrics}
+
+
+def _mentioned(metrics: tuple[Metric, ...]) -> Callable[[str, int], Mark | None]:
+    def find(text: str, start: int) -> Mark | None:
+        first = _pattern(metrics).search(text, start)
+        return Mark(text[first.start() :], first.start(), len(text)) if first else None
+
+    return find
+
+
+def _mentions(text: str, metrics: tuple[Metric, ...]) -> Iterator[tuple[str, str]]:
+    return ((objects.name(one[1]), one[2]) for one in _pattern(metrics).finditer(text))
+
+
+@lru_cache(maxsize=256)
+def _pattern(metrics: tuple[Metric, ...]) -> re.Pattern[str]:
+    """A metric's name with what is said of it, which is looked at and not taken up.
+
+    A name without a number, as where a rubric is repeated, is no mention; "NA" is one that gives
+    no number.
+    """
+    longest_first = sorted(_names(metrics), key=len, reverse=True)
+    names = "|".join(re.escape(name).replace("\\-", r"[\s_-]{1,3}") for name in longest_first)
+    closing, opening = r"[\"'*_`\])]{0,4}", r"[\"'*_`\[(]{0,4}"
+    said = r"(?=([-+−]?[0-9][^\n]{0,60}|(?:n/?a|none|null|unknown)\b))"
+    return re.compile(
+        rf"(?<![\w-])({names})(?![\w-])(?:[ \t]?\([^()\n]{{1,30}}\))?{closing}[ \t]{{0,4}}[:=]"
+        rf"{opening}\s{{0,4}}{opening}{said}",
+        re.IGNORECASE,
+    )

@@ -1,0 +1,185 @@
+"""Explanations of evaluators as items for people to judge (study 001, section 4.2 and figure 6).
+
+Each item of an audit is one evaluator's explanation of one item that it judged, with its verdict
+and whether that was right. The same items are drawn for every run, so that evaluators differ by
+what they say and by nothing else; and what people see of an item names no evaluator.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation import importing, tasktypes, taxonomy
+from annotation.models import Membership, Project
+from formats.rows import Row
+from judging.models import Call, Outcome, Reading, Run
+from judging.prompts.frames import CallSpec
+from judging.providers import PROVIDERS
+from stats.lots import lot
+
+TASK = "explanation-audit"
+KEY_LENGTH = 200
+
+# Of a frame the call whose explanation is judged, and which texts of the item it showed as what.
+_SHOWN: dict[str, tuple[CallSpec, dict[str, str]]] = {
+    "single": (CallSpec("perturbed"), {"": "perturbed"}),
+    "reference": (CallSpec("perturbed"), {"": "perturbed"}),
+    "pair": (CallSpec("pair", 1), {"Answer A": "gold", "Answer B": "perturbed"}),
+}
+
+
+class Refused(ValueError):
+    """An audit that cannot be made; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """An audit: its project, how many items were drawn of how many that all runs decided, and what
+    the import made of the explanations."""
+
+    project: Project
+    drawn: int
+    available: int
+    report: importing.Report
+
+
+def make(
+    runs: Sequence[Run], *, n: int, seed: int, into: str, member: Membership | None = None
+) -> Made:
+    """Draw `n` items that all runs decided, and make an item of each explanation of each.
+
+    The draw depends on seed and keys alone: the same again is nothing new, and a larger n adds to
+    what was drawn. The project is made if it is not there. Raises `Refused` for runs that explain
+    nothing or share no item, and for a project of another task type.
+    """
+    for run in runs:
+        _check(run)
+    shared = _shared(runs)
+    drawn = sorted(shared, key=lambda key: lot(f"audit\0{seed}\0{key}"))[:n]
+    if not drawn:
+        raise Refused("There is no item that all these runs decided. Choose other runs.")
+    project = _project(into)
+    task = tasktypes.of_version(project.task_type)
+    rows = sorted(_rows(runs, drawn), key=lambda row: lot(f"audit\0{seed}\0{row['key']}"))
+    made = (Row("audit", number, row) for number, row in enumerate(rows, start=1))
+    report = importing.store(project, importing.check(made, task), member=member)
+    return Made(project, len(drawn), len(shared), report)
+
+
+def _check(run: Run) -> None:
+    strategy = run.strategy.strategy()
+    explains = strategy.explanation and strategy.frame in _SHOWN
+    if PROVIDERS[run.pinned["provider"]].offline or not explains:
+        raise Refused(
+            f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run of a"
+            " strategy that does."
+        )
+
+
+def _shared(runs: Sequence[Run]) -> set[str]:
+    """The keys of the items that every run decided, and that are held true as they were then."""
+    found = [
+        set(run.outcomes.counted().parsed().values_list("item__key", flat=True)) for run in runs
+    ]
+    return set.intersection(*found) if found else set()
+
+
+def _project(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    if project is None:
+        return importing.create_project(slug, task_type=TASK)
+    if project.task_type.slug != TASK:
+        raise Refused(
+            f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs"
+            f" one of {TASK!r}: name another project."
+        )
+    return project
+
+
+def _rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        spec, _ = _SHOWN[run.strategy.strategy().frame]
+        found = Call.objects.filter(run=run, outcome__item__key__in=keys)
+        calls = found.filter(role=spec.role, order=spec.order).select_related(
+            "outcome__item", "outcome__revision", "request__reply"
+        )
+        for call in calls.prefetch_related("request__reply__readings"):
+            yield _row(run, call)
+
+
+def _row(run: Run, call: Call) -> dict[str, Any]:
+    outcome, reply = call.outcome, call.request.reply
+    reading = next(one for one in reply.readings.all() if one.parser == run.parser)
+    texts, slug = outcome.revision.texts, run.project.slug
+    return {
+        "key": _key(f"{slug}/{run.number}/{outcome.item.key}"),
+        "category": outcome.category,
+        "cluster": f"{slug}/{outcome.cluster}",
+        "input": _input(run, texts),
+        "response": _response(run, texts),
+        "explanation": reading.explanation.strip() or reply.text,
+        "verdict": _verdict(run, outcome, reading),
+        "verdict_right": _right(outcome),
+        "truth": _truth(outcome),
+        "known_errors": "" if outcome.invariant else texts.get("claim", ""),
+        "project": slug,
+        "item": outcome.item.key,
+        "run": run.number,
+        "endpoint": run.endpoint.name,
+        "strategy": run.strategy.slug,
+        "verdict_is_right": _is_right(outcome),
+    }
+
+
+def _key(key: str) -> str:
+    if len(key) <= KEY_LENGTH:
+        return key
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{key[: KEY_LENGTH - 17]}~{digest}"
+
+
+def _input(run: Run, texts: dict[str, str]) -> str:
+    if run.strategy.strategy().frame != "reference":
+        return texts["prompt"]
+    return f"{texts['prompt']}\n\nReference answer that the evaluator saw:\n{texts['gold']}"
+
+
+def _response(run: Run, texts: dict[str, str]) -> str:
+    _, shown = _SHOWN[run.strategy.strategy().frame]
+    parts = [f"{title}:\n{texts[name]}" if title else texts[name] for title, name in shown.items()]
+    return "\n\n".join(parts)
+
+
+def _verdict(run: Run, outcome: Outcome, reading: Reading) -> str:
+    """What the evaluator answered, in words; a score with its scale."""
+    strategy = run.strategy.strategy()
+    if strategy.scale is None:
+        return str(reading.value)
+    scale = f"on a scale of {strategy.scale.low:g} to {strategy.scale.high:g}"
+    said = f"{float(str(reading.value)):g} {scale}"
+    gold = outcome.values.get("gold")
+    return said if gold is None else f"{said}; it gave the unchanged answer {gold:g}"
+
+
+def _is_right(outcome: Outcome) -> bool:
+    return (outcome.result == Outcome.Result.DETECTED) is not outcome.invariant
+
+
+def _right(outcome: Outcome) -> str:
+    """Whether the run was right about the item, by what the project holds true of it."""
+    if outcome.invariant:
+        words = (
+            "it took nothing off" if _is_right(outcome) else "it took a good change for an error"
+        )
+    else:
+        words = "it noticed the error" if _is_right(outcome) else "it did not notice the error"
+    return f"{'Yes' if _is_right(outcome) else 'No'}: {words}."
+
+
+def _truth(outcome: Outcome) -> str:
+    if outcome.invariant:
+        return "The answer was changed, and is worth as much as before."
+    category = taxonomy.load().find(outcome.category)
+    name = category.name.lower() if category else outcome.category
+    return f"The answer was changed so that it has an error ({name})."

@@ -1,0 +1,85 @@
+"""What runs cost, and what a detected error costs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judging.models import Call, Reply, Run
+from judging.results import counting
+from judging.results.counting import Summed, when
+
+COLUMNS = (
+    "total", "missing", "calls", "tokens", "cost", "per_detected", "reason",
+    "requests", "answered", "tokens_in", "tokens_out", "without_tokens", "without_price", "paid",
+    "detected",
+)  # fmt: skip
+NO_REPLY = "no replies"
+NO_PRICE = "replies without a price"
+NOTHING_DETECTED = "nothing detected"
+
+
+def costs(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `cost`, one row a run; money in the currency of the prices.
+
+    A request that several calls share counts once. `cost` is what all its replies cost, whichever
+    run paid for them, `paid` what this run paid. `per_detected` is cost by detected error items.
+    Unknown tokens and prices make a dash, and `without_tokens` and `without_price` count the
+    replies. A run without calls, such as a vote, has dashes.
+    """
+    runs = list(runs)
+    asked = _asked(runs)
+    detected = {"detected": when("o.result = 'detected'")}
+    outcomes = {one.run.pk: one for one in counting.summed(runs, (), counts=detected)}
+    return [_row(run, asked.get(run.pk), outcomes.get(run.pk)) for run in runs]
+
+
+def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+    """Calls, and each request and reply once, of each run that has any."""
+    if not runs:
+        return {}
+    listed = ", ".join(str(run.pk) for run in runs)
+    unknown = "p.tokens_in IS NULL OR p.tokens_out IS NULL"
+    statement = f"""
+        SELECT u.run_id, SUM(u.n) AS calls, COUNT(*) AS requests, COUNT(p.id) AS answered,
+            SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out, SUM(p.cost) AS cost,
+            SUM({when(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
+            SUM({when("p.id IS NOT NULL AND p.cost IS NULL")}) AS without_price
+        FROM (
+            SELECT c.run_id, c.request_id, COUNT(*) AS n FROM {Call._meta.db_table} AS c
+            WHERE c.run_id IN ({listed}) GROUP BY c.run_id, c.request_id
+        ) AS u LEFT JOIN {Reply._meta.db_table} AS p ON p.request_id = u.request_id
+        GROUP BY u.run_id
+    """
+    return {row["run_id"]: row for row in counting.records(statement)}
+
+
+def _row(run: Run, asked: Mapping[str, Any] | None, found: Summed | None) -> dict[str, Any]:
+    said = {name: counting.whole(one) for name, one in (asked or {}).items() if one is not None}
+    detected = found.counts["detected"] if found else 0
+    answered = said.get("answered", 0)
+    cost = said["cost"] if answered and not said["without_price"] else None
+    counted = answered and not said["without_tokens"]
+    tokens = (said["tokens_in"], said["tokens_out"]) if counted else None
+    return {
+        **counting.run_columns(run),
+        "total": found.total if found else 0,
+        "missing": found.missing if found else 0,
+        "calls": said.get("calls"),
+        "tokens": sum(tokens) if tokens else None,
+        "cost": cost,
+        "per_detected": cost / detected if cost is not None and detected else None,
+        "reason": _reason(answered, cost, detected),
+        **{name: said.get(name) for name in ("requests", "answered")},
+        "tokens_in": tokens[0] if tokens else None,
+        "tokens_out": tokens[1] if tokens else None,
+        **{name: said.get(name) for name in ("without_tokens", "without_price")},
+        "paid": float(run.spent),
+        "detected": detected,
+    }
+
+
+def _reason(answered: float, cost: float | None, detected: float) -> str | None:
+    if not answered:
+        return NO_REPLY
+    if cost is None:
+        return NO_PRICE
+    return None if detected else NOTHING_DETECTED

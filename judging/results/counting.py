@@ -1,0 +1,250 @@
+"""What counted figures share: which outcomes count, how they are summed, and in which order.
+
+The database sums, and one query serves all runs of a table.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation import taxonomy
+from annotation.models import Resolution
+from judging.models import Outcome, Run
+from judging.strategies import Strategy
+from stats.rates import ClusterSums
+
+FIELDS = ("ability", "category", "source_ability")
+PARSED = "o.result IN ('detected', 'undetected')"
+# How much of an item was not noticed: of its repeats a share, without repeats all or nothing.
+UNDETECTED = """
+    CASE o.result
+        WHEN 'detected' THEN 1 - COALESCE(o.share, 1)
+        WHEN 'undetected' THEN 1 - COALESCE(o.share, 0)
+        ELSE 0
+    END
+"""
+# A rate's items and how much of each is a hit, as SQL over an outcome `o`.
+Rate = tuple[str, str]
+
+
+class UnknownField(ValueError):
+    """A field that outcomes cannot be grouped by; the message names those that can be."""
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The outcomes of one run in one group.
+
+    `rates` has for each hit the sums over clusters that its interval needs; `counts` the other
+    sums. `total` counts items, the `missing` ones too.
+    """
+
+    run: Run
+    group: dict[str, str]
+    invariant: bool
+    total: int
+    parsed: int
+    rates: dict[str, ClusterSums]
+    counts: dict[str, float]
+
+    @property
+    def missing(self) -> int:
+        return self.total - self.parsed
+
+    def head(self) -> dict[str, Any]:
+        """The columns that every table begins with."""
+        return {**run_columns(self.run), **self.group, "total": self.total, "missing": self.missing}
+
+
+def check(by: Sequence[str]) -> None:
+    """Raise `UnknownField` if outcomes cannot be grouped by these."""
+    unknown = [name for name in by if name not in FIELDS]
+    if unknown:
+        raise UnknownField(
+            f"Outcomes cannot be grouped by {', '.join(unknown)}; there are {', '.join(FIELDS)}."
+        )
+
+
+def summed(
+    runs: Iterable[Run],
+    by: Sequence[str],
+    *,
+    rates: Mapping[str, Rate] | None = None,
+    counts: Mapping[str, str] | None = None,
+    joined: str = "",
+) -> list[Summed]:
+    """Sum what counts of these runs by fields of their outcomes, in the order of the taxonomy.
+
+    `counts` are SQL expressions over an outcome `o`; `joined` is what they need besides. What must
+    not be summed is never mixed: without ability or category in `by` score-invariant items are
+    left out, whose rate reads the other way, and without both the repeats of other items; repeats
+    of both kinds in one category make two rows.
+
+    One query, and none without a run. Raises `UnknownField`.
+    """
+    check(by)
+    known = {run.pk: run for run in runs}
+    if not known:
+        return []
+    rates, counts = rates or {}, counts or {}
+    found = records(_statement(list(known), by, rates, counts, joined))
+    rows = [_summed(known, by, rates, counts, record) for record in found]
+    order = {pk: place for place, pk in enumerate(known)}
+    return sorted(rows, key=lambda row: (order[row.run.pk], place(row.group), row.invariant))
+
+
+def counted(runs: Iterable[int]) -> str:
+    """What stands behind every headline number: settled outcomes whose item is held for the same
+    thing now as when it was judged, on the axis that is the item's own."""
+    return f"""
+        o.run_id IN ({", ".join(str(int(pk)) for pk in runs)}) AND o.main
+        AND o.result <> 'pending' AND EXISTS (
+            SELECT 1 FROM {Resolution._meta.db_table} AS r
+            WHERE r.item_id = o.item_id AND r.current AND r.revision_id = o.revision_id
+            AND (o.truth = '' OR r.value = o.truth)
+        )
+    """
+
+
+def unmixed(by: Sequence[str]) -> str:
+    repeats = "AND o.ability <> ''" if not {"ability", "category"} <= set(by) else ""
+    invariant = "AND NOT o.invariant" if not {"ability", "category"} & set(by) else ""
+    return f"{repeats} {invariant}"
+
+
+def text(*path: str | int, of: str = "o") -> str:
+    """What an outcome's values hold at this path of keys and places, as text; null without."""
+    if connection.vendor == "postgresql":
+        return f"{of}.\"values\" #>> '{{{','.join(str(step) for step in path)}}}'"
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return f"JSON_EXTRACT({of}.\"values\", '${steps}')"
+
+
+def number(*path: str | int) -> str:
+    """The number at this path."""
+    return f"CAST({text(*path)} AS DOUBLE PRECISION)"
+
+
+def when(condition: str) -> str:
+    """1 where it holds, else 0."""
+    return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
+
+
+def records(statement: str) -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        columns = [column[0] for column in cursor.description]
+        return [dict(zip(columns, record, strict=True)) for record in cursor.fetchall()]
+
+
+def whole(total: Any) -> float:
+    """A sum of shares as whole as it is: thirds that a database added up leave a rest."""
+    rounded = round(float(total), 9)
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def run_columns(run: Run) -> dict[str, Any]:
+    return {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
+
+
+def place(group: Mapping[str, str]) -> list[int]:
+    """Sort key: abilities and categories as the taxonomy has them, unknown ones last."""
+    known = taxonomy.load()
+    abilities = [ability.slug for ability in known.abilities]
+    slugs = [category.slug for category in known.categories]
+    orders = {"ability": abilities, "source_ability": abilities, "category": slugs}
+    return [
+        orders[name].index(value) if value in orders[name] else len(orders[name])
+        for name, value in group.items()
+    ]
+
+
+def asked(runs: Iterable[Run]) -> dict[int, Strategy]:
+    """How the items of each run were asked about, by the run's id: of votes and panels how their
+    members were. One query if there are such."""
+    runs = list(runs)
+    found = {run.pk: run.asked() for run in runs}
+    folded = [run.pk for run in runs if found[run.pk].frame == "fold"]
+    if folded:
+        members = Run.sources.through.objects.filter(from_run__in=folded)
+        for member in members.select_related("to_run__strategy"):
+            found[member.from_run_id] = member.to_run.asked()
+    return found
+
+
+def _statement(
+    runs: Sequence[int],
+    by: Sequence[str],
+    rates: Mapping[str, Rate],
+    counts: Mapping[str, str],
+    joined: str,
+) -> str:
+    names = ["run_id", *by, "invariant"]
+    columns, own = ", ".join(names), ", ".join(f"o.{name}" for name in names)
+    of_cluster = [term for name, rate in rates.items() for term in _of_cluster(name, rate)]
+    of_cluster += [f"SUM({count}) AS c_{name}" for name, count in counts.items()]
+    over_clusters = [term for name in rates for term in _over_clusters(name)]
+    over_clusters += [f"SUM(c_{name}) AS c_{name}" for name in counts]
+    inner = f"""
+        SELECT {own}, o.cluster,
+            {", ".join(["COUNT(*) AS total", f"SUM({when(PARSED)}) AS parsed", *of_cluster])}
+        FROM {Outcome._meta.db_table} AS o {joined}
+        WHERE {counted(runs)} AND o.result <> 'scored' {unmixed(by)}
+        GROUP BY {own}, o.cluster
+    """
+    return f"""
+        SELECT {columns},
+            {", ".join(["SUM(total) AS total", "SUM(parsed) AS parsed", *over_clusters])}
+        FROM ({inner}) AS clusters GROUP BY {columns}
+    """
+
+
+def _of_cluster(name: str, rate: Rate) -> tuple[str, ...]:
+    items, hit = rate
+    return (
+        f"SUM({when(items)}) AS n_{name}",
+        f"SUM(CASE WHEN {items} THEN {hit} ELSE 0 END) AS y_{name}",
+    )
+
+
+def _over_clusters(name: str) -> tuple[str, ...]:
+    n, y = f"n_{name}", f"y_{name}"
+    return (
+        f"SUM({when(f'{n} > 0')}) AS m_{name}",
+        f"SUM({n}) AS {n}",
+        f"SUM({n} * {n}) AS nn_{name}",
+        f"SUM({y}) AS {y}",
+        f"SUM({n} * {y}) AS ny_{name}",
+        f"SUM({y} * {y}) AS yy_{name}",
+    )
+
+
+def _summed(
+    runs: Mapping[int, Run],
+    by: Sequence[str],
+    rates: Iterable[str],
+    counts: Iterable[str],
+    record: Mapping[str, Any],
+) -> Summed:
+    return Summed(
+        run=runs[record["run_id"]],
+        group={name: record[name] for name in by},
+        invariant=bool(record["invariant"]),
+        total=int(record["total"]),
+        parsed=int(record["parsed"]),
+        rates={name: _sums(record, name) for name in rates},
+        counts={name: whole(record[f"c_{name}"] or 0) for name in counts},
+    )
+
+
+def _sums(record: Mapping[str, Any], name: str) -> ClusterSums:
+    return ClusterSums(
+        m=int(record[f"m_{name}"]),
+        n=int(record[f"n_{name}"]),
+        nn=int(record[f"nn_{name}"]),
+        y=whole(record[f"y_{name}"]),
+        ny=whole(record[f"ny_{name}"]),
+        yy=whole(record[f"yy_{name}"]),
+    )

@@ -1,0 +1,108 @@
+"""Figures of runs: what figures.md defines, counted by the database."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judging.models import Outcome, Run
+from judging.results import counting
+from judging.results.counting import FIELDS, Summed, UnknownField, place
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson
+
+__all__ = ["FIELDS", "UnknownField", "left_out", "place", "undetected"]
+
+
+@dataclass(frozen=True)
+class Undetected:
+    """One row of the `undetected` table: counts and the undetected rate of a group of items.
+
+    rate = undetected / parsed, for score-invariant items too, where it is the share left unmoved;
+    None with a reason where nothing was parsed. `total` = parsed + missing. An item that was
+    asked about repeatedly is `undetected` by the share of its repeats. `invariant` says whether
+    the items are score-invariant, so that a detection is a false alarm.
+    """
+
+    run: Run
+    group: dict[str, str]
+    invariant: bool
+    total: int
+    missing: int
+    parsed: int
+    undetected: float
+    estimate: Estimate
+
+    @property
+    def detected(self) -> float:
+        return counting.whole(self.parsed - self.undetected)
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "run": self.run.number,
+            "endpoint": self.run.endpoint.name,
+            "strategy": self.run.strategy.slug,
+            **self.group,
+            "total": self.total,
+            "missing": self.missing,
+            "parsed": self.parsed,
+            "detected": self.detected,
+            "undetected": self.undetected,
+            "rate": self.estimate.value,
+            "low": self.estimate.low,
+            "high": self.estimate.high,
+            "reason": self.estimate.reason or None,
+            "score_invariant": self.invariant,
+        }
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Outcomes of a run that no figure counts: not asked yet, or the item is held for something
+    else than when it was judged (corrected texts, another resolution)."""
+
+    pending: int
+    other_revision: int
+
+
+def undetected(
+    runs: Iterable[Run], by: Sequence[str] = ("ability", "category")
+) -> list[Undetected]:
+    """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
+
+    An outcome counts only against a current resolution of the revision that it judged, and of
+    several axes that of the item's ability. The interval knows that items of one cluster are
+    alike. `by` may be empty: one row a run.
+
+    What must not be summed is never mixed: without ability or category in `by` score-invariant
+    items are left out, whose rate reads the other way, and without both the repeats of other
+    items; repeats of both kinds in one category make two rows. Raises `UnknownField`.
+    """
+    rates = {"undetected": (counting.PARSED, counting.UNDETECTED)}
+    found = counting.summed(runs, by, rates=rates)
+    return [_row(sums) for sums in found]
+
+
+def left_out(run: Run) -> LeftOut:
+    """How many outcomes of a run no figure counts, by reason."""
+    (found,) = counting.records(f"SELECT COUNT(*) AS n {_counted([run])}")
+    pending = run.outcomes.main().pending().count()
+    return LeftOut(pending, run.outcomes.main().count() - pending - found["n"])
+
+
+def _counted(runs: Iterable[Run]) -> str:
+    table = Outcome._meta.db_table
+    return f"FROM {table} AS o WHERE {counting.counted(run.pk for run in runs)}"
+
+
+def _row(found: Summed) -> Undetected:
+    sums = found.rates["undetected"]
+    return Undetected(
+        run=found.run,
+        group=found.group,
+        invariant=found.invariant,
+        total=found.total,
+        missing=found.missing,
+        parsed=found.parsed,
+        undetected=sums.y,
+        estimate=clustered_wilson(sums),
+    )

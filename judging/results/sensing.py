@@ -1,0 +1,87 @@
+"""Detection against false alarm: does a run tell errors from changes that are none?"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from annotation import taxonomy
+from annotation.querysets import SI_ITEM
+from judging.models import Run
+from judging.results import counting, gathering
+from judging.results.gathering import Bools, Gathered
+from stats import bootstrap, rates, sensitivity
+from stats.estimates import Estimate
+
+ABILITY, SOURCE, ORIGIN = "ability", "source_ability", "item__origin"
+NOT_FOR_PAIRS = "not for pairs"
+COLUMNS = (
+    "ability", "origin", "total", "missing",
+    "errors", "detection", "detection_low", "detection_high",
+    "invariant", "false_alarm", "false_alarm_low", "false_alarm_high",
+    "j", "j_low", "j_high", "j_reason",
+    "d_prime", "d_prime_low", "d_prime_high", "d_prime_reason",
+)  # fmt: skip
+
+
+def sensitivities(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `sensitivity`: of each run a row over all, one an ability, one an origin.
+
+    Score-invariant items go to the ability of the answer they were made from; the rows of origins
+    hold all error items against the score-invariant items of that origin alone. J = detection -
+    false alarm; d' stands there but for pairs. What is None has its reason.
+    """
+    runs = list(runs)
+    asked = counting.asked(runs)
+    return [
+        _row(part, ability, origin, of_pairs=asked[found.run.pk].frame == "pair")
+        for found in gathering.gather(runs, (ABILITY, SOURCE, ORIGIN))
+        for ability, origin, part in _parts(found)
+    ]
+
+
+def _parts(found: Gathered) -> Iterator[tuple[str, str, Gathered]]:
+    yield "", "", found
+    of = np.where(found.invariant, found.fields[SOURCE], found.fields[ABILITY])
+    for ability in taxonomy.load().abilities:
+        these: Bools = of == ability.slug
+        if ability.slug != SI_ITEM and these.any():
+            yield ability.slug, "", found.only(these)
+    origins = found.fields[ORIGIN]
+    for origin in sorted(set(origins[found.invariant]) - {""}):
+        yield "", origin, found.only(~found.invariant | (origins == origin))
+
+
+def _row(found: Gathered, ability: str, origin: str, *, of_pairs: bool) -> dict[str, Any]:
+    errors, calm = (found.only(side) for side in (~found.invariant, found.invariant))
+    detection, alarm = (rates.rate(one.detected, one.cluster) for one in (errors, calm))
+    j = _drawn(found, "j", ability, origin)
+    apart = Estimate(None, None, None, j.n, NOT_FOR_PAIRS)
+    d_prime = apart if of_pairs else _drawn(found, "d_prime", ability, origin)
+    return {
+        **counting.run_columns(found.run),
+        "ability": ability or None,
+        "origin": origin or None,
+        "total": len(found.item),
+        "missing": int(np.isnan(found.detected).sum()),
+        "errors": detection.n,
+        **_columns("detection", detection),
+        "invariant": alarm.n,
+        **_columns("false_alarm", alarm),
+        **_columns("j", j),
+        "j_reason": j.reason or None,
+        **_columns("d_prime", d_prime),
+        "d_prime_reason": d_prime.reason or None,
+    }
+
+
+def _drawn(found: Gathered, name: str, *filters: str) -> Estimate:
+    figures = {"j": sensitivity.j, "d_prime": sensitivity.d_prime}
+    figure = figures[name](found.detected, found.invariant)
+    rng = gathering.generator("sensitivity", [found.run], name, *filters)
+    return bootstrap.estimate(figure, found.cluster, rng)
+
+
+def _columns(name: str, one: Estimate) -> dict[str, Any]:
+    names: Sequence[str] = (name, f"{name}_low", f"{name}_high")
+    return dict(zip(names, (one.value, one.low, one.high), strict=True))

@@ -1,0 +1,150 @@
+"""Verdicts of pairs (study 000, tables 11 to 15 and 19), and what asking repeatedly changes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from judging.models import Run
+from judging.results import counting
+from judging.results.counting import PARSED, Summed, text, when
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson
+
+DETAILS = ("G", "P", "both_good", "both_bad", "mixed")
+EFFECTS = ("first_twice", "second_twice", "half_tie")
+COLUMNS = (
+    *DETAILS, *EFFECTS, "parsed", "one_order", "both_good_rate", "low", "high", "reason",
+    "score_invariant",
+)  # fmt: skip
+ORDER_COLUMNS = ("parsed", "effect", "n", "rate", "low", "high", "reason", "score_invariant")
+REPEAT_COLUMNS = (
+    "parsed", "samples", "votes", "rate", "low", "high", "reason",
+    "first_parsed", "first_rate", "first_low", "first_high", "first_reason",
+    "repeated", "changing", "changing_rate", "changing_low", "changing_high", "changing_reason",
+    "score_invariant",
+)  # fmt: skip
+# Frames whose items are error items and score-invariant ones.
+FRAMES = ("single", "pair", "reference")
+
+
+def verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `verdicts` of pairs in both orders, one row a run and group.
+
+    `both_good_rate` is both_good / parsed with its interval, which says of score-invariant items
+    how many were rightly called as good (section 5.4). Where a pair was asked repeatedly its most
+    frequent verdict counts, and what the place decided is None, as it is of votes over runs.
+    `one_order` counts missing items of which one order was read.
+    """
+    chosen = _pairs(runs)
+    both = {"both_good": (PARSED, when("o.detail = 'both_good'"))}
+    counts = {
+        # A database may fold the names of columns to lower case.
+        **{name.lower(): when(f"{PARSED} AND o.detail = '{name}'") for name in DETAILS},
+        **{name: when(_effect(name)) for name in EFFECTS},
+        "one_order": when("o.cause = 'one_order'"),
+    }
+    return [_row(found) for found in counting.summed(chosen, by, rates=both, counts=counts)]
+
+
+def order(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `order_effect`: of the parsed pairs, how often the place of the answers decided."""
+    chosen = [run for run in _pairs(runs) if _once(run)]
+    rates = {name: (PARSED, when(_effect(name))) for name in EFFECTS}
+    return [
+        {
+            **found.head(),
+            "parsed": found.parsed,
+            "effect": name,
+            "n": found.rates[name].y,
+            **_estimate(clustered_wilson(found.rates[name])),
+            "score_invariant": found.invariant,
+        }
+        for found in counting.summed(chosen, by, rates=rates)
+        for name in EFFECTS
+    ]
+
+
+def repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `repeats` of runs that asked several times, as repeats or as votes.
+
+    The undetected rate of the first sample alone, over the items of which it was read, beside that
+    of all `samples`; and of the `repeated` items, of which two samples or more were read, how many
+    changed their result.
+    """
+    runs = list(runs)
+    asked = counting.asked(runs)
+    chosen = [run for run in runs if run.samples > 1 and asked[run.pk].frame in FRAMES]
+    samples = [
+        text("parts", place, "result")
+        for place in range(max((run.samples for run in chosen), default=1))
+    ]
+    detected, undetected = _times(samples, "detected"), _times(samples, "undetected")
+    rates = {
+        "all": (PARSED, counting.UNDETECTED),
+        "first": (
+            f"{samples[0]} IN ('detected', 'undetected')",
+            when(f"{samples[0]} = 'undetected'"),
+        ),
+        "changing": (
+            f"{detected} + {undetected} > 1",
+            when(f"{detected} > 0 AND {undetected} > 0"),
+        ),
+    }
+    return [_repeated(found) for found in counting.summed(chosen, by, rates=rates)]
+
+
+def _pairs(runs: Iterable[Run]) -> list[Run]:
+    runs = list(runs)
+    asked = counting.asked(runs)
+    return [run for run in runs if asked[run.pk].frame == "pair"]
+
+
+def _once(run: Run) -> bool:
+    return run.samples == 1 and run.kind != Run.Kind.DERIVED
+
+
+def _effect(name: str) -> str:
+    return f"o.detail = 'mixed' AND {text('order_effect')} = '{name}'"
+
+
+def _times(samples: Iterable[str], result: str) -> str:
+    return "(" + " + ".join(when(f"{sample} = '{result}'") for sample in samples) + ")"
+
+
+def _row(found: Summed) -> dict[str, Any]:
+    once = _once(found.run)
+    both = _estimate(clustered_wilson(found.rates["both_good"]))
+    return {
+        **found.head(),
+        **{name: found.counts[name.lower()] for name in DETAILS},
+        **{name: found.counts[name] if once else None for name in EFFECTS},
+        "parsed": found.parsed,
+        "one_order": found.counts["one_order"],
+        "both_good_rate": both.pop("rate"),
+        **both,
+        "score_invariant": found.invariant,
+    }
+
+
+def _repeated(found: Summed) -> dict[str, Any]:
+    first, moved = found.rates["first"], found.rates["changing"]
+    return {
+        **found.head(),
+        "parsed": found.parsed,
+        "samples": found.run.samples,
+        "votes": found.run.asked().votes,
+        **_estimate(clustered_wilson(found.rates["all"])),
+        "first_parsed": first.n,
+        **_prefixed("first", clustered_wilson(first)),
+        "repeated": moved.n,
+        "changing": moved.y,
+        **_prefixed("changing", clustered_wilson(moved)),
+        "score_invariant": found.invariant,
+    }
+
+
+def _prefixed(name: str, one: Estimate) -> dict[str, Any]:
+    return {f"{name}_{key}": value for key, value in _estimate(one).items()}
+
+
+def _estimate(one: Estimate) -> dict[str, Any]:
+    return {"rate": one.value, "low": one.low, "high": one.high, "reason": one.reason or None}

@@ -1,0 +1,1 @@
+"""What becomes of a run: foreseen, started, steered, asked or read again, and paid."""

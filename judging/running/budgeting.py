@@ -1,0 +1,118 @@
+"""What a project may spend on evaluators, and what it has spent, run by run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Count, Sum
+
+from annotation import writing
+from annotation.models import Event, Membership, Project
+from judging.models import Budget, Call, Run
+from judging.querysets import CallQuerySet
+from judging.running.spending import PLACES, ZERO
+
+REQUESTS = Count("request", distinct=True)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a run that asks cost so far; `unknown` of its `replies` came at an unknown price."""
+
+    run: Run
+    replies: int
+    unknown: int
+
+    @property
+    def spent(self) -> Decimal | None:
+        """What is known to be spent; None where there are replies and no price of any is known."""
+        return None if self.unknown and self.unknown == self.replies else self.run.spent
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a project stands with its money, in the currency of the endpoints' prices.
+
+    `spent` and `reserved` are sums over all of its runs. Of `spent`, `counted` is held against
+    the `cap`: a cap from before this was reckoned leaves out what was spent before it. `unknown`
+    replies came at a price that nobody knows, so that no cap could count them.
+    """
+
+    cap: Decimal | None
+    spent: Decimal
+    counted: Decimal
+    reserved: Decimal
+    unknown: int
+    replies: int
+
+    @property
+    def left(self) -> Decimal | None:
+        """What may still be reserved; None without a cap."""
+        return None if self.cap is None else max(ZERO, self.cap - self.counted - self.reserved)
+
+    @property
+    def known(self) -> Decimal | None:
+        """What is known to be spent; None where there are replies and no price of any is known."""
+        return None if self.unknown and self.unknown == self.replies else self.spent
+
+
+def standing(project: Project) -> Standing:
+    """Cap, spent and reserved of a project."""
+    budget = Budget.objects.filter(project=project).first()
+    spent, reserved = _sums(project)
+    return Standing(
+        cap=budget.cap if budget else None,
+        spent=spent,
+        counted=budget.spent if budget else spent,
+        reserved=reserved,
+        unknown=_replies(project).filter(request__reply__cost=None).aggregate(n=REQUESTS)["n"],
+        replies=_replies(project).aggregate(n=REQUESTS)["n"],
+    )
+
+
+def spendings(runs: Sequence[Run]) -> list[Spending]:
+    """What each of the runs cost. A reply that several share counts in each of them."""
+    found = Call.objects.filter(run__in=runs, request__reply__isnull=False).order_by()
+    replies = dict(found.values_list("run").annotate(n=REQUESTS))
+    unknown = dict(found.filter(request__reply__cost=None).values_list("run").annotate(n=REQUESTS))
+    return [Spending(run, replies.get(run.pk, 0), unknown.get(run.pk, 0)) for run in runs]
+
+
+def set_cap(project: Project, cap: Decimal | None, member: Membership | None) -> None:
+    """Let the project spend so much in all, None for any amount.
+
+    What its runs spent and reserved before counts too. Runs that a cap paused stay so until they
+    are resumed.
+    """
+    with writing.transact():
+        # Whoever reserves or settles changes the run first, so nothing is booked in between.
+        list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
+        budget = Budget.objects.select_for_update().filter(project=project).first()
+        was = budget and budget.cap
+        if budget is None:
+            spent, reserved = _sums(project)
+            budget = Budget(project=project, spent=spent, reserved=reserved)
+        elif was == cap:
+            return
+        budget.cap = cap
+        budget.save()
+        Event.record(
+            "budget",
+            str(project),
+            project_id=project.pk,
+            member_id=member.pk if member else None,
+            was=None if was is None else str(was),
+            cap=None if cap is None else str(cap),
+        )
+
+
+def _replies(project: Project) -> CallQuerySet:
+    asked = Call.objects.filter(run__project=project, run__kind=Run.Kind.ASKED)
+    return asked.filter(request__reply__isnull=False).order_by()
+
+
+def _sums(project: Project) -> tuple[Decimal, Decimal]:
+    runs = Run.objects.in_project(project).order_by()
+    sums = runs.aggregate(spent=Sum("spent"), reserved=Sum("reserved"))
+    # SQLite adds binary fractions.
+    return round(sums["spent"] or ZERO, PLACES), round(sums["reserved"] or ZERO, PLACES)

@@ -1,0 +1,116 @@
+"""What a run would ask, before anybody starts it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from annotation.models import Project, Revision
+from judging.calling import calls
+from judging.models import Endpoint, Request, Run, StrategyVersion
+from judging.preparing import allowing, pinning
+from judging.prompts import frames
+from judging.running import piloting, runs, spending
+from judging.running.piloting import Amount, Pilot
+from judging.running.runs import Options
+from judging.strategies import Strategy
+
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """Counts of what a run would ask.
+
+    `calls` of all items come down to `requests` that differ, `stored` of which are answered
+    already and cost nothing. `cost` is what the others may cost, None where prices are unknown;
+    `by_pilot` says it with an interval, None until a pilot is there, of which `pilot_items` are
+    enough. What later steps of a chain ask is not known before the earlier ones are answered:
+    each of those calls counts as a request. `labelling` items are still being labelled, and
+    `examples` are the keys of those that every prompt shows.
+    """
+
+    items: int
+    calls: int
+    requests: int
+    stored: int
+    cost: Decimal | None
+    pilot: Pilot
+    by_pilot: Amount | None
+    pilot_items: int
+    labelling: int = 0
+    examples: tuple[str, ...] = ()
+
+    @property
+    def to_ask(self) -> int:
+        return self.requests - self.stored
+
+
+def foresee(
+    project: Project,
+    *,
+    strategy: StrategyVersion,
+    endpoint: Endpoint,
+    options: Options,
+) -> Foreseen:
+    """What `runs.start` with the same arguments would ask; every prompt is rendered for it.
+
+    Raises `Refused` for an endpoint that cannot be asked by this strategy, and where there is
+    nothing to ask about.
+    """
+    values = {**runs.counted(options.samples), "occasion": options.occasion}
+    run = pinning.draft(project, strategy, endpoint, own=options.own, **values)
+    asked = run.asked()
+    allowing.check(asked, endpoint, parameters=run.pinned["parameters"])
+    # Which items a seed draws says little about what they cost.
+    drawn = options.draw(project, asked, options.seed or 0)
+    pinning.show(run, drawn.examples)
+    costs: dict[str, Decimal | None] = {}
+    for batch in _batches(drawn.places):
+        costs |= _costs(run, asked, batch, options.over)
+    stored = sum(_stored(digests) for digests in _batches(list(costs)))
+    made = len(drawn.places) * run.samples * len(frames.calls(asked))
+    later = made * asked.last_step
+    known = [cost for cost in costs.values() if cost is not None]
+    to_ask = len(costs) - stored + later
+    pilot = piloting.measure(strategy, endpoint)
+    return Foreseen(
+        items=len(drawn.items),
+        calls=made + later,
+        requests=len(costs) + later,
+        stored=stored,
+        cost=_mean(known) * to_ask if len(known) == len(costs) else None,
+        pilot=pilot,
+        by_pilot=piloting.amount(pilot, to_ask),
+        pilot_items=piloting.items_for((made + later) // len(drawn.items)),
+        labelling=allowing.being_labelled(project, endpoint, drawn.items),
+        examples=tuple(row["key"] for row in drawn.examples),
+    )
+
+
+def _mean(costs: list[Decimal]) -> Decimal:
+    return sum(costs, Decimal(0)) / max(1, len(costs))
+
+
+def _costs(
+    run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
+) -> dict[str, Decimal | None]:
+    """The digests of the requests that these places begin with, with what each may cost."""
+    revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
+    outcomes = [pinning.pending(run, place) for place in places]
+    for outcome in outcomes:
+        outcome.revision = revisions[outcome.revision_id]
+    wanted = calls.first(run, strategy, outcomes, base=over)
+    return {
+        digest: spending.foreseen(run.endpoint, run, body)
+        for _, digest, body in calls.rendered(run, strategy, wanted)
+    }
+
+
+def _stored(digests: list[str]) -> int:
+    return Request.objects.filter(digest__in=digests, state="answered").count()
+
+
+def _batches(rows: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(rows), BATCH):
+        yield rows[start : start + BATCH]

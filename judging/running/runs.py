@@ -1,0 +1,316 @@
+"""What becomes of a run: started, planned, paused, resumed, cancelled, tried again, finished."""
+
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+
+from django.db.models import Max
+from django.utils import timezone
+
+from annotation import bulk, writing
+from annotation.models import Membership, Project
+from judging import clock, pins
+from judging.calling import outcomes, rereading
+from judging.errors import Refused as Refused
+from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
+from judging.pins import Own
+from judging.preparing import allowing, drawing, pinning
+from judging.preparing.drawing import Drawn
+from judging.prompts.declaring import MAX_SAMPLES
+from judging.running import deriving
+from judging.running.moving import move, record
+from judging.strategies import Strategy
+
+PILOT = "pilot"
+# In these states requests of a run may have failed for good.
+TRIED = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
+# Why a run of this kind has nobody to ask.
+UNASKED: dict[str, str] = {
+    Run.Kind.RECORDED: "holds replies that were made elsewhere",
+    Run.Kind.DERIVED: "follows from other runs and asks nobody",
+}
+# Calls are planned in small transactions, so that nobody waits long for the write lock.
+BATCH = 200
+# Outcomes of a run from which on planning it changes what PostgreSQL must know of the tables.
+LARGE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a run is to be beside its strategy and its endpoint.
+
+    It is over the project's judgeable items, those of `items`, or a random `limit` of them; an
+    explanation check is `over` a run that ended, and asks about what that found equal. `samples`
+    is how often each call is made, by default what the strategy says. An `occasion` asks anew
+    what was answered; what else differs from strategy and endpoint is the run's `own`. A `pilot`
+    only measures what calls take, so that lists and figures leave it out.
+    """
+
+    seed: int | None = None
+    limit: int | None = None
+    with_duplicates: bool = False
+    items: Collection[int] | None = None
+    over: Run | None = None
+    samples: int | None = None
+    own: Own = pinning.NOTHING
+    occasion: str = ""
+    pilot: bool = False
+    cap: Decimal | None = None
+    while_labelling: bool = False
+
+    def draw(self, project: Project, asked: Strategy, seed: int) -> Drawn:
+        """The items of a run, as `seed` draws them. Raises `Refused` where there are none."""
+        if asked.frame == "explanation":
+            return drawing.over(base(self.over), asked, seed=seed, limit=self.limit)
+        return drawing.draw(
+            project,
+            asked,
+            seed=seed,
+            limit=self.limit,
+            with_duplicates=self.with_duplicates,
+            only=self.items,
+            axes=self.own.axes,
+        )
+
+
+USUAL = Options()
+
+
+def start(
+    project: Project,
+    *,
+    strategy: StrategyVersion,
+    endpoint: Endpoint,
+    member: Membership | None = None,
+    options: Options = USUAL,
+) -> Run:
+    """A new run. Everything that it rests on is pinned at once, in one transaction; its calls are
+    planned by whoever works on it first.
+
+    Raises `Refused` when there is nothing to judge, a cap cannot be kept, or people are still
+    labelling the items and no lead allows it by `while_labelling`.
+    """
+    run = pinning.draft(
+        project,
+        strategy,
+        endpoint,
+        member=member,
+        cap=options.cap,
+        seed=secrets.randbits(48) if options.seed is None else options.seed,
+        occasion=options.occasion,
+        own=options.own,
+        **counted(options.samples),
+    )
+    if options.pilot:
+        run.pinned[PILOT], run.archived_at = True, timezone.now()
+    return _start(
+        run,
+        lambda: options.draw(project, run.asked(), run.seed),
+        sources=[options.over] if options.over else [],
+        allowed=options.while_labelling,
+    )
+
+
+def clone(
+    run: Run,
+    member: Membership | None,
+    *,
+    as_pinned: bool = False,
+    cap: Decimal | None = None,
+    occasion: str = "",
+    while_labelling: bool = False,
+) -> Run:
+    """A new run of the same strategy version over the same items, as they are now, or in the
+    very revisions and with the very examples that were pinned; the endpoint as it is now.
+
+    What was answered is not asked again. An `occasion` asks anew as pinned, and names this run
+    as the one that is asked again. Raises `Refused` like `start`, and for a run that asked nobody.
+    """
+    _check_asked(run, "cloned")
+    if not as_pinned and not occasion:
+        options = Options(
+            cap=cap,
+            with_duplicates=True,
+            seed=run.seed,
+            samples=run.samples,
+            over=run.sources.first() if run.asked().frame == "explanation" else None,
+            while_labelling=while_labelling,
+            items=set(run.outcomes.values_list("item", flat=True)),
+            own=pins.own(run.pinned),
+        )
+        return start(
+            run.project,
+            strategy=run.strategy,
+            endpoint=run.endpoint,
+            member=member,
+            options=options,
+        )
+    copy = pinning.draft(
+        run.project,
+        run.strategy,
+        run.endpoint,
+        member=member,
+        cap=cap,
+        seed=run.seed,
+        samples=run.samples,
+        occasion=occasion,
+        own=pins.own(run.pinned),
+    )
+    sources = [run] if occasion else list(run.sources.all())
+    return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=while_labelling)
+
+
+def counted(samples: int | None) -> dict[str, int]:
+    """How often each call is made, as a run keeps it; nothing where the strategy says it."""
+    if samples is None:
+        return {}
+    if not 1 <= samples <= MAX_SAMPLES:
+        raise Refused(f"Ask each call 1 to {MAX_SAMPLES} times.")
+    return {"samples": samples}
+
+
+def base(over: Run | None) -> Run:
+    """The run whose explanations are to be checked; `Refused` without one."""
+    if over is None:
+        raise Refused("An explanation check is over a run that ended: name it.")
+    return over
+
+
+def _start(run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allowed: bool) -> Run:
+    """Store a draft, if it may be started."""
+    if run.strategy.project_id not in {None, run.project_id}:
+        raise Refused(f"Strategy {run.strategy.slug} is another project's. Copy it to this one.")
+    allowing.check(run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"])
+    allowing.check_budget(run.project, run.endpoint)
+    with writing.transact():
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
+        _check_there(run)
+        drawn = draw()
+        labelling = allowing.being_labelled(run.project, run.endpoint, drawn.items)
+        allowing.check_labelling(labelling, allowed=allowed, member=run.member)
+        run.while_labelling = labelling > 0
+        pinning.pin(run, drawn, sources=sources)
+        said = {"labelling": labelling} if labelling else {}
+        record("run started", run, run.member, items=len(drawn.items), **said)
+    return run
+
+
+def _check_there(run: Run) -> None:
+    """Raise `Refused` for a strategy that was deleted since somebody chose it."""
+    version = run.strategy
+    if version.project_id and StrategyVersion.objects.deleted(run.project).contains(version):
+        raise Refused(f"Strategy {version.slug} was deleted meanwhile. Take it back first.")
+
+
+def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
+    """Make the calls of a new run, batch by batch, as long as `keep_on` says so.
+
+    Stopped half-way, it goes on where it was.
+    """
+    strategy = run.asked()
+    planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
+    while Run.objects.planning().filter(pk=run.pk).exists() and keep_on():
+        later = run.outcomes.pending().filter(pk__gt=planned).select_related("revision")
+        batch = list(later.order_by("pk")[:BATCH])
+        if not batch:
+            _count(run)
+            Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
+            break
+        outcomes.begin(run, strategy, batch)
+        planned = batch[-1].pk
+    run.refresh_from_db(fields=["state"])
+    if run.state == Run.State.RUNNING:
+        finish_if_done(run)
+
+
+def _count(run: Run) -> None:
+    """What is asked next is looked up among the calls that were just made."""
+    if run.outcomes.count() >= LARGE:
+        bulk.counted(*(model._meta.db_table for model in (Outcome, Call, Request)))
+
+
+def pause(run: Run, member: Membership | None, *, reason: str = "Paused by hand.") -> None:
+    """No further call is started; those in flight end and are kept."""
+    move(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
+
+
+def resume(run: Run, member: Membership | None) -> None:
+    """Go on with a paused run."""
+    _check_asked(run, "resumed")
+    move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
+    finish_if_done(run)
+
+
+def cancel(run: Run, member: Membership | None) -> None:
+    """End a run for good; what was answered stays, the rest is never asked."""
+    open_states = {Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED}
+    move(run, open_states, Run.State.CANCELLED, member)
+
+
+def retry_failed(run: Run, member: Membership | None) -> int:
+    """Ask the run's failed requests again; the number of them.
+
+    Its missing outcomes are decided anew, also those that another run's retry has mended. Other
+    runs that share the requests keep what they found until they are retried themselves.
+    """
+    _check_asked(run, "asked again")
+    with writing.transact():
+        failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
+        ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
+        # Waits for whoever is deciding one of them now by the failure that is being undone.
+        unsure = run.outcomes.lock_unsure()
+        if not ids and not unsure:
+            raise Refused("No request of this run failed.")
+        move(run, TRIED, Run.State.RUNNING, member, requests=len(ids))
+        for part in _parts(ids, 500):
+            Request.objects.filter(pk__in=part).ask_again(clock.now())
+        for part in _parts(unsure, 500):
+            Outcome.objects.filter(pk__in=part).settled().reopen()
+    finish_if_done(run)
+    return len(ids)
+
+
+def _check_asked(run: Run, what: str) -> None:
+    """Raise `Refused` for a run that asked nobody."""
+    if why := UNASKED.get(run.kind):
+        raise Refused(f"Run {run.number} {why}, so it cannot be {what}. Start a new run instead.")
+
+
+def finish_if_done(run: Run) -> bool:
+    """Mark a running run as finished if no request of it is open; whether none is.
+
+    Outcomes that nobody decided, since a worker was killed between two transactions, are decided
+    here, replies that a new parser has to read are read, and what is derived of the run follows.
+    """
+    if Request.objects.wanted_by(run).still_open().exists():
+        return False
+    rereading.go_on(run)
+    pending = list(run.outcomes.pending().values_list("pk", flat=True))
+    for part in _parts(pending, 500):
+        outcomes.settle(part)
+    if _is_open(run):
+        return False
+    deriving.refresh_derived(run)
+    with writing.transact():
+        # Looked at once more under the run's lock: a retry may have come meanwhile.
+        Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
+        if _is_open(run):
+            return False
+        with suppress(Refused):
+            move(run, {Run.State.RUNNING}, Run.State.FINISHED, None)
+    return True
+
+
+def _is_open(run: Run) -> bool:
+    """Whether a reply is waited for; a chain may have gone on since its last one came."""
+    waiting = Request.objects.wanted_by(run).still_open()
+    return waiting.exists() or run.outcomes.pending().exists()
+
+
+def _parts(ids: Sequence[int], size: int) -> Iterable[Sequence[int]]:
+    stream = iter(ids)
+    while part := list(islice(stream, size)):
+        yield part

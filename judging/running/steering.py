@@ -1,0 +1,63 @@
+"""What a person may do to a run, and which of it can be done now."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation import writing
+from annotation.models import Membership
+from judging.errors import Refused
+from judging.models import Run
+from judging.running import runs
+from judging.running.moving import ENDED, record
+
+
+def archive(run: Run, member: Membership | None) -> None:
+    """Out of the lists and figures, unless they are asked for it; nothing of it is dropped."""
+    if run.state not in ENDED:
+        raise Refused(f"Run {run.number} is {run.state}. Cancel it or let it end first.")
+    _put_away(run, member, "archived", timezone.now())
+
+
+def unarchive(run: Run, member: Membership | None) -> None:
+    """Back into the lists and figures."""
+    _put_away(run, member, "unarchived", None)
+
+
+def _put_away(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
+    with writing.transact():
+        found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
+        if found.update(archived_at=when):
+            record(f"run {what}", run, member)
+    run.archived_at = when
+
+
+# What a person may do to a run, by the name that pages and the API have for it.
+STEPS: dict[str, Callable[[Run, Membership], object]] = {
+    "pause": runs.pause,
+    "resume": runs.resume,
+    "cancel": runs.cancel,
+    "retry": runs.retry_failed,
+    "archive": archive,
+    "unarchive": unarchive,
+}
+
+
+def open_steps(run: Run, failed: int) -> list[str]:
+    """The steps that a run with this many failed requests can take now.
+
+    A failure that another run's retry has mended still stands in this one until it is retried.
+    """
+    state = Run.State(run.state)
+    steps = {
+        Run.State.PLANNING: ["cancel"],
+        Run.State.RUNNING: ["pause", "cancel"],
+        Run.State.PAUSED: ["resume", "cancel"],
+    }.get(state, [])
+    asked = run.kind not in runs.UNASKED
+    if asked and state in runs.TRIED and (failed or run.outcomes.mended().exists()):
+        steps = [*steps, "retry"]
+    if state in ENDED:
+        steps = [*steps, "unarchive" if run.archived_at else "archive"]
+    return steps

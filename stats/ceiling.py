@@ -1,0 +1,209 @@
+"""Could the evaluator be one of the people? The human ceiling, and the alternative annotator test.
+
+Both take people's labels as items x raters and the evaluator's as one number an item, nan where
+missing. Each rater in turn is held against the others, and the evaluator against the same others
+on the same items: those that have the rater's label, another's and the evaluator's.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr
+
+from stats import bootstrap
+from stats.bootstrap import Figure
+from stats.families import benjamini_yekutieli
+from stats.paired import ONE_CLUSTER, difference
+from stats.rates import ClusterSums
+
+FEWEST_RATERS = 2
+FEWEST_ITEMS = 50
+TOO_FEW = f"under {FEWEST_RATERS} raters with {FEWEST_ITEMS} items shared with others"
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Measure = Callable[[Floats, Floats], Figure]
+Scale = Literal["nominal", "interval"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """A rater (column) and the evaluator, each against the mean of the other raters.
+
+    `bootstrap.difference(evaluator, people)` is how far the evaluator is above the rater.
+    """
+
+    rater: int
+    people: Figure
+    evaluator: Figure
+
+
+def ceiling(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> list[Beside]:
+    """Of each rater who shares items with another: a measure of closeness, such as
+    `correlation.spearman`, with the mean of the others' labels, for the rater and the evaluator.
+    """
+    given, said = _sides(table, evaluator)
+    found = []
+    for rater, shared in _shared(given, said):
+        others = np.delete(given, rater, axis=1)
+        means = np.full(len(given), np.nan)
+        means[shared] = np.nanmean(others[shared], axis=1)
+        found.append(Beside(rater, measure(means, given[:, rater]), measure(means, said)))
+    return found
+
+
+def mean_ceiling(found: list[Beside]) -> Beside | None:
+    """The plain means over raters: the human ceiling, and the evaluator beside it; rater -1.
+
+    Does not exist where a rater's does not. None without raters.
+    """
+    if not found:
+        return None
+    people, evaluator = (
+        bootstrap.combined(figures, lambda values: values.mean(axis=1))
+        for figures in ([one.people for one in found], [one.evaluator for one in found])
+    )
+    return Beside(-1, people, evaluator)
+
+
+@dataclass(frozen=True, slots=True)
+class Advantage:
+    """The evaluator against one rater: how often either is at least as close to the others.
+
+    Fractions of the `n` items. `p` is that the evaluator is not as good, `q` after Benjamini and
+    Yekutieli over the raters.
+    """
+
+    rater: int
+    n: int
+    evaluator: float
+    people: float
+    p: float | None
+    q: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AltTest:
+    """May the evaluator stand in for a rater? Yes if `wins`, the share of raters that it beats at
+    q < alpha, is one half or more.
+
+    `advantage` is the mean over raters of `Advantage.evaluator`. `reason` says why one is None.
+    """
+
+    epsilon: float
+    wins: float | None
+    advantage: float | None
+    raters: tuple[Advantage, ...]
+    reason: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        return None if self.wins is None else self.wins >= 0.5
+
+
+def alt_test(
+    table: ArrayLike,
+    evaluator: ArrayLike,
+    clusters: ArrayLike,
+    epsilon: float,
+    scale: Scale = "nominal",
+    alpha: float = 0.05,
+) -> AltTest:
+    """The alternative annotator test (Calderon, Reichart and Dror 2025, section 3).
+
+    An item's closeness is minus the share of the others with another label (nominal) or the root
+    of the mean squared distance from theirs (interval). Against rater j the evaluator wins an item
+    if it is at least as close as j, and j if at least as close as the evaluator. One-sided t test
+    that j's share of wins exceeds the evaluator's by less than `epsilon`, which is what the
+    evaluator may be worse for being cheaper (0.2 for experts, 0.15 for trained people, 0.1 for
+    crowds); its variance is the clustered one of `paired.difference`, with one item a cluster the
+    paired t test of the paper. Raters with under 50 shared items are left out, and two are
+    needed; there is no test where a rater's items are all of one cluster.
+    """
+    given, said = _sides(table, evaluator)
+    _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
+    found = [
+        _advantage(rater, given, said, shared, cluster, epsilon, scale)
+        for rater, shared in _shared(given, said)
+        if shared.sum() >= FEWEST_ITEMS
+    ]
+    if len(found) < FEWEST_RATERS:
+        return AltTest(epsilon, None, None, (), TOO_FEW)
+    qs = benjamini_yekutieli([one.p for one in found])
+    raters = tuple(
+        Advantage(one.rater, one.n, one.evaluator, one.people, one.p, q)
+        for one, q in zip(found, qs, strict=True)
+    )
+    known = [q for q in qs if q is not None]
+    advantage = sum(one.evaluator for one in raters) / len(raters)
+    if len(known) < len(raters):
+        return AltTest(epsilon, None, advantage, raters, ONE_CLUSTER)
+    return AltTest(epsilon, sum(q < alpha for q in known) / len(raters), advantage, raters)
+
+
+def _advantage(
+    rater: int,
+    given: Floats,
+    said: Floats,
+    shared: Bools,
+    cluster: NDArray[np.int_],
+    epsilon: float,
+    scale: Scale,
+) -> Advantage:
+    others = np.delete(given, rater, axis=1)[shared]
+    own = _closeness(given[shared, rater], others, scale)
+    its = _closeness(said[shared], others, scale)
+    p = _p(np.sign(own - its), cluster[shared], epsilon)
+    return Advantage(
+        rater, len(own), float((its >= own).mean()), float((own >= its).mean()), p, None
+    )
+
+
+def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float | None:
+    """That the mean of the differences is epsilon or more; None in one cluster."""
+    items = np.bincount(cluster)
+    sums = np.bincount(cluster, weights=differences)
+    found = difference(
+        ClusterSums(
+            m=int((items > 0).sum()),
+            n=len(differences),
+            y=float(sums.sum()),
+            nn=int((items * items).sum()),
+            ny=float((items * sums).sum()),
+            yy=float((sums * sums).sum()),
+        )
+    )
+    if found.value is None or (items > 0).sum() == 1:
+        return None
+    if found.standard_error is None:
+        return float(found.value >= epsilon)
+    return float(stdtr((items > 0).sum() - 1, (found.value - epsilon) / found.standard_error))
+
+
+def _closeness(labels: Floats, others: Floats, scale: Scale) -> Floats:
+    """Of each item, higher is closer; rounded, so that equal distances tie."""
+    there = ~np.isnan(others)
+    apart = np.where(there, labels[:, None] - others, 0.0)
+    if scale == "nominal":
+        return -np.round((apart != 0).sum(axis=1) / there.sum(axis=1), 9)
+    return -np.round(np.sqrt((apart**2).sum(axis=1) / there.sum(axis=1)), 9)
+
+
+def _sides(table: ArrayLike, evaluator: ArrayLike) -> tuple[Floats, Floats]:
+    given, said = np.asarray(table, dtype=float), np.asarray(evaluator, dtype=float)
+    if given.ndim != 2 or said.shape != (len(given),):
+        raise ValueError(f"{given.shape} labels do not go with {said.shape} of the evaluator")
+    return given, said
+
+
+def _shared(given: Floats, said: Floats) -> Iterator[tuple[int, Bools]]:
+    """Each rater with the items that it, another rater and the evaluator have, if there are any."""
+    there = ~np.isnan(given)
+    several = (there.sum(axis=1) > 1) & ~np.isnan(said)
+    for rater in range(given.shape[1]):
+        shared = there[:, rater] & several
+        if shared.any():
+            yield rater, shared

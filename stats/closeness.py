@@ -1,0 +1,100 @@
+"""How far an evaluator's scores lie from people's (studies 002 and 003).
+
+All take people's scores and the evaluator's, one an item, in the unit of the scale, nan where one
+is missing. Items that lack either are left out, `n` counts the others; without any there is no
+value. The figures go to `bootstrap.estimate` for their interval.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from stats.bootstrap import Figure
+from stats.correlation import NO_PAIR, both
+from stats.rates import Bounds
+
+Floats = NDArray[np.float64]
+
+# Study 002 divides every metric's error by the range of the total (figure 9).
+RANGE_002 = 15
+
+
+def rmse(people: ArrayLike, evaluator: ArrayLike) -> Figure:
+    """Root mean squared error sqrt(sum (e - p)^2 / n), in the unit of the scale, 0 at best."""
+    return _mean_of(people, evaluator, np.square, np.sqrt)
+
+
+def mae(people: ArrayLike, evaluator: ArrayLike) -> Figure:
+    """Mean absolute error sum |e - p| / n, in the unit of the scale, 0 at best."""
+    return _mean_of(people, evaluator, np.abs, _as_it_is)
+
+
+def bias(people: ArrayLike, evaluator: ArrayLike) -> Figure:
+    """Mean error sum (e - p) / n: above 0 where the evaluator is more generous than people."""
+    return _mean_of(people, evaluator, _as_it_is, _as_it_is)
+
+
+def accuracy_002(people: ArrayLike, evaluator: ArrayLike) -> Figure:
+    """Study 002's accuracy in per cent, 100 - 100 RMSE / 15, for every metric alike (figure 9).
+
+    15 is the range of its total, so a metric of 3 points cannot fall below 80.
+    """
+    return _mean_of(
+        people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / RANGE_002
+    )
+
+
+def mean_scaled(scores: ArrayLike, low: float, high: float) -> Figure:
+    """Mean of (x - low) / (high - low), 0 to 1 for scores on the scale (study 003, table 1).
+
+    Raises ValueError unless low < high.
+    """
+    if not low < high:
+        raise ValueError(f"a scale does not run from {low:g} to {high:g}")
+    return _mean_of(np.full(np.shape(scores), low), scores, _as_it_is, lambda m: m / (high - low))
+
+
+def rmse_bounds(
+    people: ArrayLike, evaluator: ArrayLike, low: float, high: float, step: float | None = None
+) -> Bounds:
+    """The lowest and highest that the RMSE could be, had the missing scores been there.
+
+    A missing score could have stood where the scale, `low` to `high` by `step` (None: any
+    number), comes nearest to people's, or at the end that is farthest from them. Items that
+    people did not score are left out.
+    """
+    p, e = np.asarray(people, dtype=float), np.asarray(evaluator, dtype=float)
+    scored = ~np.isnan(p)
+    p, e = p[scored], e[scored]
+    if not p.size:
+        return Bounds(None, None)
+    nearest = np.clip(p, low, high)
+    if step is not None:
+        nearest = low + np.round((nearest - low) / step) * step
+    farthest = np.where(p - low > high - p, low, high)
+    lowest, highest = (np.where(np.isnan(e), end, e) - p for end in (nearest, farthest))
+    return Bounds(*(float(np.sqrt(np.mean(apart**2))) for apart in (lowest, highest)))
+
+
+def _mean_of(
+    people: ArrayLike,
+    evaluator: ArrayLike,
+    error: Callable[[Floats], Floats],
+    shown: Callable[[Floats], Floats],
+) -> Figure:
+    """A function of the mean over items of a function of each error."""
+    p, e, used = both(people, evaluator)
+    errors = error(np.where(used, e - p, 0.0))
+    terms = csr_array(np.column_stack([errors, used]))
+
+    def of(sums: Floats) -> Floats:
+        n = sums[:, 1]
+        return shown(np.divide(sums[:, 0], n, out=np.full(n.shape, np.nan), where=n != 0))
+
+    return Figure(terms, of, used, NO_PAIR, NO_PAIR)
+
+
+def _as_it_is(values: Floats) -> Floats:
+    return values

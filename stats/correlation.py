@@ -1,0 +1,180 @@
+"""How far an evaluator puts items in the order in which people put them (studies 002 and 003).
+
+All take two arrays of one number an item, in any unit, nan where one is missing, and give a
+`Figure` from -1 to 1: `figure.point()` is the value, `bootstrap.estimate(figure, clusters, rng)`
+puts the interval to it. Items that lack either number are left out; `n` counts the others.
+Undefined where there are none, or where either side is constant (task 034 of study 003).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from stats.bootstrap import Figure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+
+NO_PAIR = "no item with both scores"
+CONSTANT = "one side is constant"
+# Below this share of the squares, what is left of a variance is what rounding left.
+_ROUNDING = 1e-12
+
+
+def both(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Two sides as arrays, and which items have both. Raises ValueError for unlike lengths."""
+    x, y = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"{x.shape} and {y.shape} are not two scores an item")
+    return x, y, ~(np.isnan(x) | np.isnan(y))
+
+
+def pearson(one: ArrayLike, other: ArrayLike) -> Figure:
+    """Pearson's r = sum (x - mx)(y - my) / sqrt(sum (x - mx)^2 sum (y - my)^2) (Pearson 1895)."""
+    x, y, used = both(one, other)
+    x, y = _shifted(x, used), _shifted(y, used)
+    terms = csr_array(np.column_stack([used, x, y, x * x, y * y, x * y]))
+
+    def of(sums: Floats) -> Floats:
+        n, x, y, xx, yy, xy = sums.T
+        across = _spread(n * xx, x * x) * _spread(n * yy, y * y)
+        return _ratio(n * xy - x * y, np.sqrt(across))
+
+    return Figure(terms, of, used, NO_PAIR, CONSTANT)
+
+
+def spearman(one: ArrayLike, other: ArrayLike) -> Figure:
+    """Spearman's rho: Pearson's r of the ranks, ties taking the mean of theirs (Spearman 1904).
+
+    Study 003, section 3.4. In a draw the ranks are those of the draw.
+    """
+    cells = _cells(one, other)
+
+    def of(weights: Floats) -> Floats:
+        x, y = (_ranks(weights, side) for side in (cells.x, cells.y))
+        spread = np.sqrt((weights * x * x).sum(axis=1)) * np.sqrt((weights * y * y).sum(axis=1))
+        return _ratio((weights * x * y).sum(axis=1), spread)
+
+    return Figure(cells.terms, of, cells.used, NO_PAIR, CONSTANT)
+
+
+def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
+    """Kendall's tau-b = (C - D) / sqrt((P - Tx)(P - Ty)) (Kendall 1945).
+
+    Of the P = n (n - 1) / 2 pairs of items C stand in the same order on both sides, D in the
+    opposite one; Tx and Ty are tied in x, and in y. An item drawn twice is tied with itself.
+    """
+    cells = _cells(one, other)
+    # The side with fewer values decides how many passes it takes; tau-b is symmetric.
+    few, many = sorted((cells.x, cells.y), key=lambda side: side.max(initial=0))
+    passes = _passes(few, many)
+
+    def of(weights: Floats) -> Floats:
+        order = sum((one(weights) for one in passes), np.zeros(len(weights)))
+        n = weights.sum(axis=1)
+        x, y = (n * n - _squares(weights, side) for side in (cells.x, cells.y))
+        # n^2 minus sum t^2 is twice P - T, since n and the sum of t are the same.
+        return _ratio(2 * order, np.sqrt(x) * np.sqrt(y))
+
+    return Figure(cells.terms, of, cells.used, NO_PAIR, CONSTANT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The distinct pairs of values: `x` and `y` say which value in ascending order each has.
+
+    `terms` counts items in them, items x cells, so that a sum over a draw is a cell's weight.
+    """
+
+    x: Ints
+    y: Ints
+    terms: csr_array
+    used: NDArray[np.bool_]
+
+
+def _cells(one: ArrayLike, other: ArrayLike) -> _Cells:
+    x, y, used = both(one, other)
+    pairs, cell = np.unique(np.column_stack([x, y])[used], axis=0, return_inverse=True)
+    starts = np.concatenate([[0], np.cumsum(used)])
+    shape = (len(used), len(pairs))
+    terms = csr_array((np.ones(len(cell)), cell.reshape(-1), starts), shape=shape)
+    x_level, y_level = (np.unique(side, return_inverse=True)[1] for side in pairs.T)
+    return _Cells(x_level, y_level, terms, used)
+
+
+def _ranks(weights: Floats, level: Ints) -> Floats:
+    """Mid-ranks of the cells in each draw, less their mean: half of those below minus above."""
+    of_level = _by_level(weights, level)
+    upto = np.cumsum(of_level, axis=1)
+    below, above = upto - of_level, upto[:, -1:] - upto
+    return ((below - above) / 2)[:, level]
+
+
+def _squares(weights: Floats, level: Ints) -> Floats:
+    return (_by_level(weights, level) ** 2).sum(axis=1)
+
+
+def _by_level(weights: Floats, level: Ints) -> Floats:
+    order = np.argsort(level, kind="stable")
+    starts = np.flatnonzero(np.diff(level[order], prepend=-1))
+    return np.add.reduceat(weights[:, order], starts, axis=1)
+
+
+def _passes(few: Ints, many: Ints) -> list[Callable[[Floats], Floats]]:
+    """Pairs in the same order minus pairs in the opposite one, by where `few` first differs.
+
+    One pass a binary digit of `few`: among cells that share the higher digits, those with a 1
+    are above those with a 0. So it takes log2 of the values, not their square.
+    """
+    digits = range(int(few.max(initial=0)).bit_length())
+    return [_pass(few, many, digit) for digit in digits]
+
+
+def _pass(few: Ints, many: Ints, digit: int) -> Callable[[Floats], Floats]:
+    higher = few >> (digit + 1)
+    order = np.lexsort((many, higher))
+    upper = ((few[order] >> digit) & 1).astype(bool)
+    group, tied = higher[order], many[order]
+    new_group = np.diff(group, prepend=-1) != 0
+    first, last = _runs(new_group)
+    same, beyond = _runs(new_group | (np.diff(tied, prepend=-1) != 0))
+    first, last, same, beyond = (place[upper] for place in (first, last, same, beyond))
+
+    def balance(weights: Floats) -> Floats:
+        sorted_by = weights[:, order]
+        lower = np.cumsum(np.where(upper, 0, sorted_by), axis=1)
+        lower = np.concatenate([np.zeros((len(weights), 1)), lower], axis=1)
+        below = lower[:, same] - lower[:, first]
+        above = lower[:, last] - lower[:, beyond]
+        return (sorted_by[:, upper] * (below - above)).sum(axis=1)
+
+    return balance
+
+
+def _runs(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """For each place where its run starts and where it has ended; `new` opens a run."""
+    starts = np.flatnonzero(new)
+    run = np.cumsum(new) - 1
+    return starts[run], np.append(starts[1:], len(new))[run]
+
+
+def _shifted(values: Floats, used: NDArray[np.bool_]) -> Floats:
+    """Values less the one of them next to their mean, so that sums of squares stay small and a
+    constant side is exactly 0; unused ones 0."""
+    there = values[used]
+    middle = there[np.argmin(np.abs(there - there.mean()))] if there.size else 0.0
+    return np.where(used, values - middle, 0.0)
+
+
+def _spread(squares: Floats, square: Floats) -> Floats:
+    left = squares - square
+    return np.where(left > _ROUNDING * squares, left, 0.0)
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """part / whole within -1 and 1, nan where whole is 0."""
+    found = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)
+    return np.clip(found, -1.0, 1.0)

@@ -1,0 +1,91 @@
+"""Families of tests: p values adjusted for how many were made, and letters for what they show.
+
+A p is None where a test could not be made; it counts as none made and stays None.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import combinations
+from string import ascii_lowercase
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def holm(ps: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down p values, which hold the chance of any false finding (Holm 1979).
+
+    The i-th smallest of m becomes the largest of (m - j + 1) p_j over j <= i, at most 1.
+    """
+    return _adjusted(ps, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
+
+
+def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
+    """q values, which hold the share of false findings where tests are independent or lean the
+    same way (Benjamini and Hochberg 1995).
+
+    The i-th smallest of m becomes the smallest of m p_j / j over j >= i, at most 1.
+    """
+    return _adjusted(ps, lambda p: _step_up(p, 1.0))
+
+
+def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
+    """q values that hold the share of false findings however tests depend on each other.
+
+    Those of Benjamini and Hochberg times 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001).
+    """
+    return _adjusted(ps, lambda p: _step_up(p, float((1 / np.arange(1, len(p) + 1)).sum())))
+
+
+def letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
+    """Letters for runs 0 to runs - 1: two share one unless they are a pair of `different`.
+
+    Insert and absorb (Piepho 2004): each such pair splits every group that holds both in two,
+    each without one of them, and groups within others go. Letters follow the order of
+    the runs, so give them sorted. After z come aa, ab ..., then separated by spaces.
+    """
+    groups = {frozenset(range(runs))}
+    for one, other in sorted(different):
+        both = {group for group in groups if {one, other} <= group}
+        split = (groups - both) | {group - {each} for group in both for each in (one, other)}
+        groups = {group for group in split if not any(group < wider for wider in split)}
+    ordered = sorted(groups, key=sorted)
+    names = _names(len(ordered))
+    between = "" if len(names) <= len(ascii_lowercase) else " "
+    return [
+        between.join(name for name, group in zip(names, ordered, strict=True) if run in group)
+        for run in range(runs)
+    ]
+
+
+def different(ps: Sequence[float | None], runs: int, alpha: float = 0.05) -> set[tuple[int, int]]:
+    """The pairs of runs whose adjusted p is below alpha; `ps` follow combinations(range(runs), 2).
+
+    A pair without a p is not different. Raises ValueError if there are not as many p as pairs.
+    """
+    pairs = combinations(range(runs), 2)
+    return {pair for pair, p in zip(pairs, ps, strict=True) if p is not None and p < alpha}
+
+
+def _names(count: int) -> list[str]:
+    longer = [one + other for one in ascii_lowercase for other in ascii_lowercase]
+    return [*ascii_lowercase, *longer][:count]
+
+
+def _adjusted(
+    ps: Sequence[float | None], of_sorted: Callable[[Floats], Floats]
+) -> list[float | None]:
+    made = [p for p in ps if p is not None]
+    if wrong := [p for p in made if not 0 <= p <= 1]:
+        raise ValueError(f"{wrong[0]} is not a p")
+    order = np.argsort(made, kind="stable")
+    adjusted = np.empty(len(made))
+    adjusted[order] = np.minimum(of_sorted(np.array(made)[order]), 1.0)
+    found = iter(adjusted.tolist())
+    return [None if p is None else next(found) for p in ps]
+
+
+def _step_up(p: Floats, factor: float) -> Floats:
+    scaled = p * factor * len(p) / np.arange(1, len(p) + 1)
+    return np.minimum.accumulate(scaled[::-1])[::-1]

@@ -1,0 +1,37 @@
+"""A figure over groups of items, such as tasks, languages or models, each counting as one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from statistics import fmean, stdev
+
+
+@dataclass(frozen=True, slots=True)
+class OverGroups:
+    """A figure over groups: `groups` have it, `undefined` do not.
+
+    `mean` is None without groups, `sd` (of a sample, n - 1) with fewer than two.
+    """
+
+    mean: float | None
+    sd: float | None
+    groups: int
+    undefined: int
+
+
+def over_groups(values: Sequence[float | None]) -> OverGroups:
+    """The unweighted mean and standard deviation of a figure over groups, such as tasks; None
+    where a group has none, as task 034 of study 003."""
+    there = [value for value in values if value is not None]
+    return OverGroups(
+        mean=fmean(there) if there else None,
+        sd=stdev(there) if len(there) > 1 else None,
+        groups=len(there),
+        undefined=len(values) - len(there),
+    )
+
+
+def mean_distance(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Mean of |a - b| over pairs, such as people's and the evaluator's scaled means of each model
+    (study 003, table 1, last row); in the unit of the values, None without pairs."""
+    return fsum(abs(one - other) for one, other in pairs) / len(pairs) if pairs else None

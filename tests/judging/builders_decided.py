@@ -1,0 +1,116 @@
+"""Runs of synthetic replies: read by the parser and decided as real ones, asked of nobody."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from annotation.models import Item, Project
+from judging import strategies
+from judging.calling import outcomes
+from judging.models import Endpoint, Outcome, Run
+from judging.pins import Own
+from judging.preparing import pinning
+from judging.prompts import frames
+from judging.replies import decisions, outputs
+from judging.replies.decisions import Decision
+from judging.strategies import Strategy
+from tests.judging.builders_judging import make_strategy
+
+CUT = ""
+# One text for each call of the frame, sample after sample; CUT for a truncated one.
+Replies = tuple[str, ...]
+
+
+def scores(*numbers: float | None) -> Replies:
+    """Replies that give these scores; None is cut short."""
+    return tuple(CUT if one is None else f'{{"score": {one}}}' for one in numbers)
+
+
+# What both orders answer, gold shown first and then second, by what they mean.
+_SHOWN = {
+    "G": ("A", "B"),
+    "P": ("B", "A"),
+    "both_good": ("both good", "both good"),
+    "both_bad": ("both unacceptable", "both unacceptable"),
+    "first_twice": ("A", "A"),
+    "second_twice": ("B", "B"),
+    "half_tie": ("A", "both good"),
+}
+
+
+def verdicts(meaning: str) -> Replies:
+    """Replies of both orders that mean G, P, both_good, both_bad, or an effect of the order."""
+    return tuple(f'{{"verdict": "{said}"}}' for said in _SHOWN[meaning])
+
+
+def make_endpoint(name: str = "judge") -> Endpoint:
+    made, _ = Endpoint.objects.get_or_create(
+        name=name, provider="openai_compatible", address="https://judge.invalid/v1", model=name
+    )
+    return made
+
+
+def own(*, votes: bool) -> Own:
+    return Own(votes=votes)
+
+
+def make_replied(
+    project: Project, slug: str, said: Iterable[tuple[Item, Replies]], **values: Any
+) -> Run:
+    """A finished run of a strategy that got these replies about each item, along the axes of a
+    `base` run if one is given."""
+    endpoint = values.pop("endpoint", None) or make_endpoint()
+    base = values.pop("base", None)
+    sources, held = values.pop("sources", ()), {"seed": 1, "state": Run.State.FINISHED, **values}
+    run = pinning.draft(project, make_strategy(slug), endpoint, **held)
+    pinning.pin(run, pinning.Drawn([]), sources=sources)
+    Outcome.objects.bulk_create(_outcomes(run, list(said), base), batch_size=1000)
+    return run
+
+
+def _outcomes(
+    run: Run, said: Sequence[tuple[Item, Replies]], base: Run | None
+) -> Iterator[Outcome]:
+    strategy = run.asked()
+    items = [item.pk for item, _ in said]
+    truths = dict(Item.objects.filter(pk__in=items).values_list("pk", "resolutions__value"))
+    revisions = dict(Item.objects.filter(pk__in=items).values_list("pk", "revisions"))
+    along = dict(base.outcomes.values_list("item", "axis")) if base else {}
+    decide = cache(lambda axis, texts: _decide(strategy, axis, texts))
+    for item, texts in said:
+        axis = along.get(item.pk) or next(name for name, main in _axes(strategy, item) if main)
+        invariant = truths[item.pk] == "score-invariant"
+        outcome = Outcome(
+            run=run,
+            item=item,
+            revision_id=revisions[item.pk],
+            # Items that repeat another one are of no ability.
+            ability=""
+            if item.duplicate_of_id
+            else "score-invariant"
+            if invariant
+            else item.ability,
+            category="score-invariant" if invariant else item.category,
+            source_ability=item.source_ability,
+            cluster=item.cluster,
+            invariant=invariant,
+            truth=truths[item.pk],
+            axis=axis,
+        )
+        outcomes.apply(outcome, decide(axis, texts), strategy)
+        yield outcome
+
+
+def _axes(strategy: Strategy, item: Item) -> list[tuple[str, bool]]:
+    return strategies.for_item(strategy, item.ability, item.source_ability)
+
+
+def _decide(strategy: Strategy, axis: str, texts: Replies) -> Decision:
+    specs = frames.calls(strategy, axis=axis)
+    readings = {
+        (specs[place % len(specs)], place // len(specs)): outputs.read(
+            strategy, text, "stop" if text else "length"
+        )
+        for place, text in enumerate(texts)
+    }
+    return decisions.decide(strategy, readings)

@@ -1,0 +1,78 @@
+"""What could not be read, against counts and bounds that were made by hand."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Project
+from judging.models import Run
+from judging.results import absent
+from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+BY = ("ability", "category")
+
+
+@pytest.mark.databases
+def test_missing_outcomes_are_counted_by_cause_with_bounds_on_the_rate(project: Project) -> None:
+    said = [*[scores(9, 5)] * 3, *[scores(9, 9)] * 2, *[scores(9, None)] * 3, ("no", "no")]
+    items = make_items(project, len(said) + 1)
+    run = make_replied(project, "vanilla", zip(items, [*said, scores(9, 9)], strict=True))
+    items[-1].resolutions.update(current=False)
+    truncated, unread = absent.missing([run], BY)
+    assert (truncated["cause"], truncated["n"]) == ("truncated", 3)
+    assert (unread["cause"], unread["n"]) == ("unparsable", 1)
+    for row in (truncated, unread):
+        assert (row["total"], row["missing"], row["parsed"]) == (9, 4, 5)
+        assert (row["lowest"], row["highest"]) == (2 / 9, 6 / 9)
+
+
+@pytest.mark.databases
+def test_one_order_that_did_not_choose_gold_is_undetected_either_way(project: Project) -> None:
+    gold, _ = verdicts("G")
+    other, _ = verdicts("P")
+    said = [verdicts("G"), verdicts("P"), (gold, CUT), (other, CUT)]
+    items = make_items(project, len(said))
+    (row,) = absent.missing([make_replied(project, "pairwise", zip(items, said, strict=True))], BY)
+    assert (row["cause"], row["n"], row["total"]) == ("one_order", 2, 4)
+    # P and the last pair for sure; the third could have been either.
+    assert (row["lowest"], row["highest"]) == (2 / 4, 3 / 4)
+
+
+def test_shares_of_repeats_count_as_shares_in_the_bounds(project: Project) -> None:
+    said = [scores(9, 5, 9, 9), scores(9, None, 9, None)]
+    items = make_items(project, 2)
+    run = make_replied(project, "vanilla", zip(items, said, strict=True), samples=2)
+    (row,) = absent.missing([run], BY)
+    assert (row["lowest"], row["highest"]) == (0.5 / 2, 1.5 / 2)
+
+
+def test_a_group_that_lacks_nothing_has_its_rate_for_bounds(project: Project) -> None:
+    run = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 9))])
+    (row,) = absent.missing([run], BY)
+    assert (row["cause"], row["n"], row["missing"]) == (None, 0, 0)
+    assert row["lowest"] == row["highest"] == 1
+
+
+def test_whether_replies_are_missing_depends_on_the_category(project: Project) -> None:
+    units = make_items(project, 12, category="incorrect-units", ability="reasoning")
+    numbers = make_items(project, 12)
+    said = [*[scores(9, None)] * 12, *[scores(9, 5)] * 12]
+    run = make_replied(project, "vanilla", zip([*units, *numbers], said, strict=True))
+    rows = absent.missing([run], BY)
+    assert {row["p"] for row in rows} == {1 / 1000}
+    few = make_replied(project, "vanilla", zip(numbers[:2], said[-2:], strict=True))
+    (row,) = absent.missing([few], BY)
+    assert (row["p"], row["p_reason"]) == (None, "one group")
+
+
+def test_any_number_of_runs_are_three_queries(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    items = make_items(project, 2)
+    for _ in range(2):
+        make_replied(project, "vanilla", [(item, scores(9, None)) for item in items])
+    runs = list(Run.objects.for_results())
+    with django_assert_num_queries(3):
+        absent.missing(runs, BY)

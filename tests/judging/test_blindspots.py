@@ -1,0 +1,108 @@
+"""Slices against the rest, on outcomes whose blind spots are known."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Item, Project
+from judging.models import Run
+from judging.results import blindspots
+from judging.results.reports import UnknownField
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+DETECTED, EQUAL = scores(9, 5), scores(9, 9)
+
+
+def make_blind(project: Project, items: list[Item]) -> Run:
+    """A run that misses what is long and nothing else, nor of score-invariant items."""
+    said = [EQUAL if one.fields.get("size") == "long" else DETECTED for one in items]
+    calm = make_items(project, 3, "score-invariant", fields={"size": "short"})
+    said += [EQUAL] * 3
+    return make_replied(project, "vanilla", zip([*items, *calm], said, strict=True))
+
+
+@pytest.fixture
+def items(project: Project) -> list[Item]:
+    """Twenty long and twenty short ones in each of two categories, and four of a third."""
+    units = {"category": "incorrect-units", "ability": "reasoning"}
+    return [
+        *make_items(project, 20, fields={"size": "long", "page": 1}),
+        *make_items(project, 20, fields={"size": "short", "page": 2}),
+        *make_items(project, 20, fields={"size": "long", "page": 1}, **units),
+        *make_items(project, 20, fields={"size": "short", "page": 2}, **units),
+        *make_items(project, 4, category="spelling", ability="long-form", fields={}),
+    ]
+
+
+@pytest.mark.databases
+def test_a_slice_that_is_missed_more_than_the_rest_is_blind(
+    project: Project, items: list[Item]
+) -> None:
+    rows = blindspots.blind_spots(project, [make_blind(project, items)], ["size"])
+    found = {row["slice"]: row for row in rows}
+    assert list(found) == ["size=long", "size=short"]
+    long, short = rows
+    assert (long["total"], long["missing"], long["n"], long["clusters"]) == (84, 0, 40, 40)
+    # The third category has no long ones, so it has no say in the difference.
+    assert (long["rate"], long["rest"], long["difference"]) == (1, 0, 1)
+    assert long["q"] < 0.05
+    assert (long["blind"], short["blind"], long["tests"]) == (True, False, 2)
+    assert short["p"] == pytest.approx(1)
+
+
+def test_small_slices_have_no_p_and_count_as_no_test(project: Project, items: list[Item]) -> None:
+    rows = blindspots.blind_spots(project, [make_blind(project, items)], ["category"])
+    (small,) = (row for row in rows if row["slice"] == "category=spelling")
+    assert (small["n"], small["p"], small["q"], small["blind"]) == (4, None, None, None)
+    assert small["reason"] == "under 20 items"
+    assert {row["tests"] for row in rows} == {2}
+    assert rows[-1] is small
+
+
+def test_a_small_difference_is_no_blind_spot_however_sure(project: Project) -> None:
+    items = [
+        *make_items(project, 200, fields={"size": "long"}),
+        *make_items(project, 200, fields={"size": "short"}),
+    ]
+    said = [*[EQUAL] * 14, *[DETECTED] * 386]
+    run = make_replied(project, "vanilla", zip(items, said, strict=True))
+    long, _ = blindspots.blind_spots(project, [run], ["size"])
+    assert (long["difference"], long["blind"]) == (pytest.approx(0.07), False)
+    assert long["q"] < 0.05
+
+
+def test_pairs_of_fields_are_slices_too(project: Project, items: list[Item]) -> None:
+    run = make_blind(project, items)
+    names = {row["slice"] for row in blindspots.blind_spots(project, [run], ["category", "size"])}
+    assert "category=incorrect-units, size=long" in names
+    assert "category=spelling, size=long" not in names
+    assert len(names) == 3 + 2 + 4
+
+
+def test_an_ability_and_its_categories_make_no_pairs(project: Project, items: list[Item]) -> None:
+    run = make_blind(project, items)
+    rows = blindspots.blind_spots(project, [run], ["ability", "category"])
+    assert not [row for row in rows if "," in row["slice"]]
+
+
+def test_the_same_figures_come_again(project: Project, items: list[Item]) -> None:
+    run = make_blind(project, items)
+    made = [blindspots.blind_spots(project, [run], ["page", "category"]) for _ in range(2)]
+    assert made[0] == made[1]
+
+
+def test_a_field_that_no_item_has_is_refused(project: Project, items: list[Item]) -> None:
+    with pytest.raises(UnknownField, match="grouped by colour"):
+        blindspots.blind_spots(project, [], ["colour"])
+
+
+def test_any_number_of_runs_are_one_query(
+    project: Project, items: list[Item], django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(2):
+        make_blind(project, items)
+    runs = list(Run.objects.for_results())
+    with django_assert_num_queries(1):
+        blindspots.blind_spots(project, runs, ["category", "ability"])

@@ -1,0 +1,137 @@
+"""A project's budget: on its page, in the API, by command, and against what runs spend."""
+
+import io
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Event, Membership, Project
+from judging.models import Budget, Run
+from judging.running import budgeting, runs, spending
+from tests.builders import make_member
+from tests.judging.builders_judging import answer, api_client, make_endpoint, make_items, make_run
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+API = "/api/v1/projects/fbi/budget/"
+PAGE = "/projects/fbi/budget/"
+QUERIES = 12
+
+
+@pytest.fixture
+def lead(project: Project) -> Membership:
+    return make_member(project, role="lead")
+
+
+def asked(project: Project, *, price: int | None, items: int = 2) -> Run:
+    """A run whose replies of 100 tokens in and 50 out are there, at this price a million."""
+    make_items(project, items)
+    prices = {} if price is None else {"price_in": Decimal(price), "price_out": Decimal(price)}
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", **prices))
+    runs.plan(run)
+    answer(run, tokens_in=100, tokens_out=50)
+    run.refresh_from_db()
+    return run
+
+
+def shown(client: Client) -> str:
+    answered = client.get(PAGE)
+    assert answered.status_code == 200
+    return " ".join(answered.content.decode().split())
+
+
+def test_nothing_spent_is_said_and_leads_to_a_first_run(browser: Client, project: Project) -> None:
+    page = shown(browser)
+    assert "Nothing is spent yet" in page
+    assert "<dt>Cap</dt><dd>none</dd>" in page
+    assert "<dt>Left</dt><dd>—</dd>" in page
+    assert "A lead of the project sets the cap." in page
+
+
+def test_a_cap_set_later_counts_what_was_spent_before(
+    client: Client, project: Project, lead: Membership
+) -> None:
+    # 2 replies x 150 tokens x 10 / 1,000,000 = 0.003.
+    asked(project, price=10)
+    client.force_login(lead.account)
+    assert client.post(PAGE, {"cap": "0.01"}).status_code == 302
+    budget = Budget.objects.get()
+    assert (budget.cap, budget.spent) == (Decimal("0.010000"), Decimal("0.003000"))
+    page = shown(client)
+    assert "<dt>Spent</dt><dd>0.003</dd>" in page
+    assert "<dt>Left</dt><dd>0.007</dd>" in page
+    assert Event.objects.filter(kind="budget", member=lead).count() == 1
+
+
+def test_what_is_reserved_when_the_cap_is_set_is_freed_again(project: Project) -> None:
+    run = asked(project, price=10)
+    assert spending.reserve(run, [Decimal("0.5")]).count == 1
+    budgeting.set_cap(project, Decimal(1), None)
+    assert budgeting.standing(project).left == Decimal("0.497")
+    assert spending.reserve(run, [Decimal("0.6")]).count == 0
+
+
+def test_replies_of_an_unknown_price_are_said_to_be_unknown(
+    browser: Client, project: Project
+) -> None:
+    asked(project, price=None)
+    page = shown(browser)
+    assert "<dt>Spent</dt><dd>unknown</dd>" in page
+    assert "2 of 2 replies came from endpoints whose prices were unknown" in page
+    assert '<td class="number">unknown</td>' in page
+
+
+def test_a_budget_is_read_and_set_in_the_api(
+    program: Client, project: Project, lead: Membership
+) -> None:
+    asked(project, price=10)
+    asked(project, price=None, items=1)
+    said = program.get(API).json()
+    assert said["project"]["cap"] is None
+    assert (said["project"]["spent"], said["project"]["unknown"]) == ("0.003000", 3)
+    assert [one["spent"] for one in said["runs"]] == ["0.003000", None]
+    assert program.put(API, {"cap": "2"}, content_type="application/json").status_code == 403
+    by_lead = api_client(lead)
+    set_to = by_lead.put(API, {"cap": "2"}, content_type="application/json").json()
+    assert (set_to["project"]["cap"], set_to["project"]["left"]) == ("2.000000", "1.997000")
+    assert by_lead.put(API, {}, content_type="application/json").status_code == 422
+    none = by_lead.put(API, {"cap": None}, content_type="application/json").json()
+    assert none["project"]["left"] is None
+
+
+def test_a_cap_is_a_number_of_money(client: Client, project: Project, lead: Membership) -> None:
+    client.force_login(lead.account)
+    for wrong in ("-1", "much", "NaN"):
+        assert client.post(PAGE, {"cap": wrong}).status_code == 422
+    assert not Budget.objects.exists()
+
+
+def test_the_command_says_and_sets_the_same(project: Project) -> None:
+    asked(project, price=10)
+
+    def say(*words: str) -> list[str]:
+        out = io.StringIO()
+        call_command("budget", "--project", "fbi", *words, stdout=out)
+        return out.getvalue().splitlines()
+
+    assert say("--cap", "1.5")[0].startswith("cap 1.5")
+    assert "spent 0.003000, 0 of 2 replies at unknown prices" in say()[1]
+    assert say("--cap", "none")[0].startswith("cap none, spent 0.003000, reserved 0")
+
+
+def test_more_runs_cost_no_more_queries(
+    browser: Client, project: Project, django_assert_num_queries: Any
+) -> None:
+    address = reverse("budget", args=["fbi"])
+    asked(project, price=10)
+    browser.get(address)
+    with django_assert_num_queries(QUERIES):
+        browser.get(address)
+    for _ in range(3):
+        asked(project, price=10, items=1)
+    with django_assert_num_queries(QUERIES):
+        browser.get(address)

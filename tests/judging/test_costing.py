@@ -1,0 +1,69 @@
+"""What runs cost, against sums that were made by hand."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Project
+from judging.models import Run
+from judging.results import costing
+from judging.running import runs
+from tests.judging.builders_judging import (
+    TWO_CALLS,
+    answer,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.databases
+def test_a_request_that_several_calls_share_costs_once(project: Project) -> None:
+    # Two items with the same prompt and gold answer: four calls, three requests.
+    items = make_items(project, 2)
+    first, second = (item.revisions.get() for item in items)
+    second.texts |= {"prompt": first.texts["prompt"], "gold": first.texts["gold"]}
+    second.save()
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    runs.plan(run)
+    answer(run, tokens_in=100, tokens_out=10)
+    Run.objects.filter(pk=run.pk).update(spent=2)
+    for call in run.calls.all():
+        reply = call.request.reply
+        type(reply).objects.filter(pk=reply.pk).update(cost="0.25")
+    run.outcomes.filter(item=items[0]).update(result="detected")
+    (row,) = costing.costs(Run.objects.for_results())
+    assert (row["calls"], row["requests"], row["answered"]) == (4, 3, 3)
+    assert (row["tokens"], row["tokens_in"], row["tokens_out"]) == (330, 300, 30)
+    assert (row["cost"], row["paid"], row["detected"]) == (0.75, 2, 1)
+    assert (row["per_detected"], row["reason"]) == (0.75, None)
+
+
+def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    runs.plan(run)
+    answer(run, tokens_in=None)
+    (row,) = costing.costs([run])
+    assert (row["cost"], row["per_detected"], row["tokens"]) == (None, None, None)
+    assert (row["without_price"], row["without_tokens"]) == (2, 2)
+    assert row["reason"] == "replies without a price"
+
+
+def test_a_run_without_calls_has_dashes(project: Project) -> None:
+    run = make_judged(project, [(item, "detected") for item in make_items(project, 1)])
+    run.calls.all().delete()
+    (row,) = costing.costs([run])
+    assert (row["calls"], row["cost"], row["reason"]) == (None, None, "no replies")
+
+
+def test_any_number_of_runs_are_two_queries(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(2):
+        make_judged(project, [(item, "detected") for item in make_items(project, 1)])
+    every = list(Run.objects.for_results())
+    with django_assert_num_queries(2):
+        costing.costs(every)

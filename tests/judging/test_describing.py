@@ -1,0 +1,66 @@
+"""What a data set is of, against counts that were made by hand."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Project
+from judging.results import describing
+from judging.results.reports import UnknownField
+from tests.builders import make_revision
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+Said = dict[tuple[str, str | None], dict[str, object]]
+
+
+def said_of(project: Project, *by: str) -> dict[str, Said]:
+    found: dict[str, Said] = {}
+    for row in describing.dataset(project, list(by)):
+        group = " ".join(str(row[name]) for name in by)
+        found.setdefault(group, {})[row["of"], row["value"]] = row
+    return found
+
+
+@pytest.mark.databases
+def test_a_group_has_the_shares_of_its_labels_and_categories(project: Project) -> None:
+    items = make_items(project, 3, fields={"task": "sums"})
+    make_items(project, 1, "score-invariant", category="spelling", fields={"task": "sums"})
+    make_items(project, 1, fields={"task": "essay"})
+    items[0].resolutions.update(current=False)
+    make_items(project, 1, duplicate_of=items[1], fields={"task": "sums"})
+    found = said_of(project, "task")
+    assert set(found) == {"sums", "essay"}
+    sums = found["sums"]
+    assert {row["n"] for row in sums.values()} == {4}
+    labels = {value: row["count"] for (of, value), row in sums.items() if of == "label"}
+    assert labels == {"valid": 2, "score-invariant": 1, None: 1}
+    assert sums["label", "valid"]["share"] == 0.5
+    assert sums["category", "number-errors"]["share"] == 0.75
+    assert sums["category", "spelling"]["count"] == 1
+
+
+@pytest.mark.databases
+def test_texts_have_the_mean_number_of_their_words(project: Project) -> None:
+    first, second = make_items(project, 2)
+    make_revision(first, {"prompt": "Två blå ord", "gold": "Ja.", "response": ["a b", "c"]})
+    make_revision(second, {"prompt": "Ett", "gold": ""})
+    found = said_of(project)[""]
+    means = {
+        value: (row["count"], row["mean"]) for (of, value), row in found.items() if of == "words"
+    }
+    assert means == {"prompt": (2, 2), "gold": (2, 0.5), "response": (1, 3)}
+
+
+def test_an_empty_project_has_no_rows_and_a_field_must_be_there(project: Project) -> None:
+    assert describing.dataset(project, ["category"]) == []
+    with pytest.raises(UnknownField):
+        describing.dataset(project, ["task"])
+
+
+def test_a_table_is_four_queries_at_any_length(
+    project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_items(project, 30)
+    with django_assert_num_queries(4):
+        describing.dataset(project, ["ability", "category"])

@@ -1,0 +1,77 @@
+"""Every table of figures: its columns, and that command, file and API say the same."""
+
+import json
+from itertools import cycle
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.models import Project
+from judging.results import tables
+from tests.judging import builders_decided
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+# Tables that have rows for the runs below; the others are of studies with other frames.
+WITH_ROWS = {
+    "categories", "undetected", "scores", "score_changes", "verdicts", "order_effect", "repeats",
+    "explanations", "sensitivity", "compare", "blindspots", "cost", "missing",
+    "dataset",
+}  # fmt: skip
+
+
+@pytest.fixture
+def judged(project: Project) -> Project:
+    """A run of every frame of study 000 over twelve error items and two score-invariant ones."""
+    items = [
+        *make_items(project, 10),
+        *make_items(project, 2, category="spelling", ability="long-form"),
+        *make_items(project, 2, "score-invariant"),
+    ]
+    apart = [scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None)]
+    base = make_replied(project, "vanilla", zip(items, cycle(apart), strict=False))
+    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
+    flags = cycle([('{"flag": true}',), ('{"flag": false}',)])
+    checked = list(zip(equal, flags, strict=False))
+    make_replied(project, "explanation-check", checked, sources=[base], base=base)
+    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
+    said = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice")]
+    make_replied(project, "pairwise", zip(items, cycle(said), strict=False))
+    twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
+    make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)
+    return project
+
+
+@pytest.mark.databases
+def test_page_and_api_give_what_the_command_prints(
+    judged: Project, browser: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in tables.RESULTS:
+        call_command("results", name, project="fbi", format="json")
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["columns"] == list(tables.columns(name, ["ability", "category"]))
+        assert browser.get(f"/api/v1/projects/fbi/results/{name}/").json() == printed
+        assert browser.get(f"/projects/fbi/results/{name}.json").json() == printed
+        assert bool(printed["rows"]) or name not in WITH_ROWS, name
+
+
+@pytest.mark.parametrize(("form", "suffix"), [("csv", "csv"), ("latex", "tex"), ("markdown", "md")])
+def test_files_are_what_the_command_prints(
+    judged: Project, browser: Client, capsys: pytest.CaptureFixture[str], form: str, suffix: str
+) -> None:
+    for name in tables.RESULTS:
+        call_command("results", name, project="fbi", format=form)
+        sent = browser.get(f"/projects/fbi/results/{name}.{form}")
+        assert sent.content.decode().splitlines() == capsys.readouterr().out.splitlines()
+        assert f"fbi-{name}.{suffix}" in sent.headers["Content-Disposition"]
+
+
+def test_a_row_has_a_value_or_a_dash_for_every_column_and_nothing_besides(judged: Project) -> None:
+    by = ["ability", "category"]
+    runs = list(judged.runs.for_results())
+    for name in WITH_ROWS:
+        for row in tables.RESULTS[name].rows(judged, runs, by):
+            assert sorted(row) == sorted(tables.columns(name, by)), name

@@ -1,0 +1,141 @@
+"""Strategies that a project no longer wants: retired, deleted, taken back."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Event, Membership, Project
+from judging.errors import Refused
+from judging.models import Run, StrategyVersion
+from judging.preparing import authoring, catalogue, offering, retiring
+from judging.running import runs
+from tests.judging.builders_judging import make_endpoint, make_items
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = "http://127.0.0.1:9/v1"
+API = "/api/v1/projects/fbi/strategies/"
+
+
+@pytest.fixture
+def ours(member: Membership) -> StrategyVersion:
+    parent = catalogue.find(member.project, "reference")
+    assert parent
+    return authoring.copy(member.project, parent, slug="ours", member=member)
+
+
+def used(project: Project, version: StrategyVersion) -> Run:
+    make_items(project, 1)
+    endpoint = make_endpoint(NOBODY, name="judge")
+    return runs.start(project, strategy=version, endpoint=endpoint, options=runs.Options(seed=1))
+
+
+def page(browser: Client, name: str = "strategies", *args: str) -> str:
+    answer = browser.get(reverse(name, args=["fbi", *args]))
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def press(browser: Client, step: str, slug: str = "ours") -> str:
+    answer = browser.post(reverse(f"strategy-{step}", args=["fbi", slug]), follow=True)
+    return " ".join(answer.content.decode().split())
+
+
+def test_what_is_deleted_is_gone_and_can_be_taken_back(
+    browser: Client, project: Project, ours: StrategyVersion
+) -> None:
+    assert "ours is deleted. It stands below" in press(browser, "delete")
+    assert catalogue.find(project, "ours") is None
+    assert browser.get(reverse("strategy", args=["fbi", "ours"])).status_code == 404
+    assert "ours is back." in press(browser, "back")
+    assert catalogue.find(project, "ours") == ours
+    kinds = Event.objects.filter(subject="ours").order_by("pk").values_list("kind", flat=True)
+    assert list(kinds) == ["strategy deleted", "strategy taken back"]
+
+
+def test_nobody_takes_the_name_of_what_was_deleted(
+    member: Membership, ours: StrategyVersion
+) -> None:
+    retiring.delete(member.project, "ours", member)
+    with pytest.raises(authoring.Refused, match="deleted a strategy ours"):
+        authoring.copy(member.project, ours, slug="ours", member=member)
+
+
+def test_what_runs_rest_on_is_not_deleted(
+    browser: Client, project: Project, ours: StrategyVersion
+) -> None:
+    used(project, ours)
+    assert "1 run rests on ours, so it cannot be deleted" in press(browser, "delete")
+    shown = page(browser, "strategy", "ours")
+    assert ">Retire<" in shown
+    assert ">Delete<" not in shown
+
+
+def test_what_is_retired_is_read_but_not_offered(
+    browser: Client, project: Project, ours: StrategyVersion
+) -> None:
+    used(project, ours)
+    assert "ours" in page(browser, "run-new")
+    assert "ours is retired" in press(browser, "retire")
+    assert "ours" not in page(browser, "run-new")
+    shown = page(browser, "strategy", "ours")
+    assert ">retired<" in shown
+    assert "Run 1" in shown
+    with pytest.raises(Refused, match="is retired"):
+        offering.version_of(project, "ours")
+    press(browser, "back")
+    assert "ours" in page(browser, "run-new")
+
+
+def test_a_run_of_a_retired_strategy_can_be_cloned(
+    project: Project, member: Membership, ours: StrategyVersion
+) -> None:
+    run = used(project, ours)
+    retiring.retire(project, "ours", member)
+    assert runs.clone(run, member).strategy == ours
+
+
+def test_a_strategy_that_is_deleted_while_a_run_is_chosen_starts_none(
+    project: Project, member: Membership, ours: StrategyVersion
+) -> None:
+    retiring.delete(project, "ours", member)
+    with pytest.raises(Refused, match="was deleted meanwhile"):
+        used(project, ours)
+
+
+def test_a_retired_text_is_not_changed(
+    browser: Client, project: Project, member: Membership, ours: StrategyVersion
+) -> None:
+    retiring.retire(project, "ours", member)
+    address = reverse("strategy-edit", args=["fbi", "ours"])
+    assert browser.get(address).status_code == 302
+    source = catalogue.source_of(ours).replace("title = ", "# new\ntitle = ", 1)
+    answer = browser.post(address, {"source": source, "shown": 1})
+    assert answer.status_code == 422
+    assert "Take it back to change it" in answer.content.decode()
+    assert "# new" in answer.content.decode()
+
+
+def test_what_is_shipped_stays(browser: Client, project: Project) -> None:
+    for step in ("retire", "delete", "back"):
+        assert "not the project" in press(browser, step, "reference")
+    assert "reference" in page(browser)
+
+
+def test_a_program_does_the_same(program: Client, project: Project, ours: StrategyVersion) -> None:
+    def listed() -> dict[str, Any]:
+        return {one["slug"]: one["offered"] for one in program.get(API).json()}
+
+    assert listed()["ours"] is True
+    assert program.post(f"{API}ours/retire/").status_code == 204
+    assert listed()["ours"] is False
+    assert program.post(f"{API}ours/delete/").status_code == 204
+    assert "ours" not in listed()
+    assert program.post(f"{API}ours/back/").status_code == 204
+    assert listed()["ours"] is True
+    used(project, ours)
+    refused = program.post(f"{API}ours/delete/")
+    assert refused.status_code == 422
+    assert "Retire it" in refused.json()["detail"]

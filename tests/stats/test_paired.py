@@ -1,0 +1,189 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.api import OLS
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+
+from stats import paired
+from stats.rates import ClusterSums
+
+clusters = st.lists(
+    st.integers(1, 5).flatmap(lambda n: st.tuples(st.just(n), st.integers(-n, n))), max_size=40
+)
+
+
+def generator(seed=1):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def sums(pairs):
+    """Of (items, sum of differences), one a cluster."""
+    n, y = (np.array(side) for side in zip(*pairs, strict=True)) if pairs else ([], [])
+    n, y = np.asarray(n), np.asarray(y)
+    totals = (n.sum(), y.sum(), (n * n).sum(), (n * y).sum(), (y * y).sum())
+    return ClusterSums(len(n), *(one.item() for one in totals))
+
+
+# The difference
+
+
+def test_a_difference_of_clusters_by_hand():
+    # Clusters of 2, 1, 1 items with sums 2, 0, -1: d = 1/4, residuals 1.5, -.25, -1.25, squares
+    # 2.25 + .0625 + 1.5625 = 3.875; v = 3/2 x 3.875 / 16 = 0.36328125, error 0.602728.
+    found = paired.difference(sums([(2, 2), (1, 0), (1, -1)]))
+    assert (found.value, found.n, found.reason) == (0.25, 4, "")
+    assert found.standard_error == pytest.approx(math.sqrt(0.36328125))
+    assert found.shows == pytest.approx(2.8 * math.sqrt(0.36328125))
+    # Student's quantile of 2 degrees of freedom is 4.30: wider than what there is.
+    assert (found.low, found.high) == (-1, 1)
+
+
+def test_with_one_item_a_cluster_it_is_the_paired_t_interval():
+    values = [1, 0, 0, -1, 1, 1, 0, 0, 1, 0] * 4
+    found = paired.difference(sums([(1, value) for value in values]))
+    low, high = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.standard_error == pytest.approx(scipy_stats.sem(values))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=4), min_size=2, max_size=15))
+def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
+    found = paired.difference(sums([(len(part), sum(part)) for part in parts]))
+    values = np.concatenate(parts)
+    groups = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    fit = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups})
+    assert found.value == pytest.approx(fit.params[0], abs=1e-12)
+    assert (found.standard_error or 0) == pytest.approx(fit.bse[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "value", "reason"),
+    [
+        ([], None, "no item that both parsed"),
+        ([(5, 2)], 0.4, "one cluster"),
+        ([(1, 0), (3, 0)], 0, "all clusters differ alike"),
+        ([(1, 1), (3, 3)], 1, "all clusters differ alike"),
+        ([(3, 0.1), (3, 0.1), (3, 0.1)], 0.1 / 3, "all clusters differ alike"),
+    ],
+)
+def test_without_spread_there_is_no_interval(pairs, value, reason):
+    found = paired.difference(sums(pairs))
+    assert found.value == (None if value is None else pytest.approx(value))
+    assert (found.low, found.high, found.standard_error, found.shows) == (None,) * 4
+    assert found.reason == reason
+
+
+def test_a_level_is_a_fraction():
+    with pytest.raises(ValueError, match="level"):
+        paired.difference(sums([(1, 0), (1, 1)]), level=95)
+
+
+@settings(deadline=None)
+@given(clusters)
+def test_turning_the_runs_round_turns_the_difference_round(pairs):
+    one = paired.difference(sums(pairs))
+    other = paired.difference(sums([(n, -y) for n, y in pairs]))
+    assert one.standard_error == other.standard_error
+    if one.low is not None:
+        assert (one.value, one.low, one.high) == pytest.approx(
+            (-other.value, -other.high, -other.low)
+        )
+        assert -1 <= one.low <= one.value <= one.high <= 1
+
+
+# McNemar
+
+
+def test_mcnemar_by_hand():
+    # 1 and 5: 2 (C(6,0) + C(6,1)) / 2^6 = 14/64.
+    found = paired.mcnemar(1, 5)
+    assert (found.p, found.n) == (pytest.approx(14 / 64), 6)
+    assert paired.mcnemar(3, 3).p == 1
+    assert paired.mcnemar(0, 0) == paired.PValue(1.0, 0)
+    with pytest.raises(ValueError, match="not counts"):
+        paired.mcnemar(-1, 3)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_mcnemar_equals_statsmodels_and_scipy(one, other):
+    found = paired.mcnemar(one, other).p
+    assert found == pytest.approx(statsmodels_mcnemar([[7, one], [other, 9]], exact=True).pvalue)
+    if one + other:
+        assert found == pytest.approx(scipy_stats.binomtest(one, one + other).pvalue)
+
+
+# Signs flipped
+
+
+def test_signs_of_three_clusters_by_hand():
+    # 3, 2, -1: sum 4. Of the eight patterns +-3 +-2 +-1 those with 4 or more: 6, 4 and their
+    # mirrors: 4 of 8.
+    assert paired.flip_signs([3, 0, 2, -1], generator()) == paired.PValue(0.5, 3)
+
+
+def test_where_nothing_differs_p_is_one():
+    assert paired.flip_signs([0, 0], generator()).p == 1
+    assert paired.p_value([0, 0], generator()) == paired.PValue(1.0, 0)
+    assert paired.p_value([], generator()) == paired.PValue(None, 0, "no item that both parsed")
+
+
+def test_one_cluster_can_never_show():
+    assert paired.p_value([9], generator()).p == 1
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(-4, 4), max_size=12))
+def test_up_to_twelve_clusters_every_pattern_counts(values):
+    apart = [value for value in values if value]
+    patterns = itertools.product([1, -1], repeat=len(apart))
+    totals = [abs(sum(map(int.__mul__, signs, apart))) for signs in patterns]
+    expected = np.mean([total >= abs(sum(values)) for total in totals])
+    assert paired.flip_signs(values, generator()) == paired.PValue(expected, len(apart))
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.lists(st.integers(-4, 4).filter(bool), min_size=13, max_size=15), st.integers(0, 99))
+def test_drawn_patterns_come_near_all_of_them(values, seed):
+    signs = 1 - 2 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1)
+    exact = (np.abs(signs @ np.array(values)) >= abs(sum(values))).mean()
+    found = paired.flip_signs(values, generator(seed))
+    # Five standard errors of 9,999 draws.
+    assert found.p == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 9_999) + 2e-4)
+    assert found.p >= 1 / 10_000
+
+
+def test_shares_tie_in_spite_of_rounding():
+    # 0.1 + 0.2 is not 0.3: every pattern but those that cancel is as far.
+    assert paired.flip_signs([0.1, 0.2, -0.3], generator()).p == 1
+    assert paired.flip_signs([0.1, 0.2, 0.3], generator()).p == 0.25
+    # As far as 0.5, among 0.9, 0.5, 0.5 and 0.1: three of four.
+    assert paired.flip_signs([-0.5, 0.2, -0.2], generator()).p == 0.75
+
+
+def test_clusters_that_differ_by_one_item_take_mcnemar_and_others_flip():
+    ones = [1] * 9 + [-1] * 5 + [0] * 20
+    assert paired.p_value(ones, generator()) == paired.mcnemar(9, 5)
+    # Flipping them is the same test, but for the draws.
+    assert paired.flip_signs(ones, generator()).p == pytest.approx(paired.mcnemar(9, 5).p, abs=0.03)
+    assert paired.p_value([*ones, 2], generator()) == paired.flip_signs([*ones, 2], generator())
+    assert paired.p_value([0.5, 1], generator()) == paired.PValue(0.5, 2)
+
+
+def test_the_pattern_found_is_among_the_drawn_ones():
+    assert paired.flip_signs([2] * 40, generator()) == paired.PValue(1 / 10_000, 40)
+
+
+def test_clusters_that_differ_by_as_much_are_drawn_together(monkeypatch):
+    values = np.repeat([1.0, -1.0, 3.0], [5000, 4800, 20])
+    # Normal: sum 260, deviation sqrt(9800 + 180) = 99.9: 2 x P(z > 2.6) = 0.009.
+    assert paired.flip_signs(values, generator()).p == pytest.approx(0.0092, abs=0.004)
+    whole = paired.flip_signs(values, generator())
+    monkeypatch.setattr(paired, "_AT_A_TIME", 14)
+    assert paired.flip_signs(values, generator()) == whole

@@ -1,0 +1,279 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.contingency_tables import StratifiedTable
+
+from stats import slices
+
+NAN = math.nan
+
+
+def generator(seed=1):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def table(inside_hits, inside, rest_hits, rest):
+    """Values and memberships of items, each a cluster of its own."""
+    values = [1.0] * inside_hits + [0.0] * (inside - inside_hits)
+    values += [1.0] * rest_hits + [0.0] * (rest - rest_hits)
+    return np.array(values), np.arange(inside + rest) < inside
+
+
+def studentised(values, inside, cluster, stratum):
+    """The statistic item by item, from its definition."""
+    parts = dict.fromkeys(cluster, 0.0)
+    for k in set(stratum):
+        of = [i for i in range(len(values)) if stratum[i] == k]
+        y, s = (np.mean([float(side[i]) for i in of]) for side in (values, inside))
+        for i in of:
+            parts[cluster[i]] += (inside[i] - s) * (values[i] - y)
+    return sum(parts.values()) / math.sqrt(sum(part**2 for part in parts.values()))
+
+
+def test_rates_and_their_difference_by_hand():
+    # 15 of 20 against 10 of 40; two missing ones have no say.
+    values, inside = table(15, 20, 10, 40)
+    values, inside = np.append(values, [NAN, NAN]), np.append(inside, [True, False])
+    found = slices.contrast(values, inside, np.arange(62), generator())
+    assert (found.n, found.clusters, found.rate, found.rest) == (20, 20, 0.75, 0.25)
+    assert found.difference == pytest.approx(0.5)
+    assert found.reason == ""
+
+
+def test_the_difference_within_strata_by_hand():
+    # Stratum A: 9 of 10 in the slice, 4 of 5 beside: .1, weight 10 x 5 / 15 = 10/3. Stratum B: 5
+    # of 10, 2 of 20: .4, weight 20/3. C has no rest and no say. (.1 x 10 + .4 x 20) / 30 = .3.
+    parts = [table(9, 10, 4, 5), table(5, 10, 2, 20), table(3, 3, 0, 0)]
+    values, inside = (np.concatenate(side) for side in zip(*parts, strict=True))
+    strata = ["A"] * 15 + ["B"] * 30 + ["C"] * 3
+    found = slices.contrast(values, inside, np.arange(48), generator(), strata)
+    assert found.difference == pytest.approx(0.3)
+    assert (found.n, found.rate, found.rest) == (23, 17 / 23, 6 / 25)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 0.5, 1, NAN]), st.booleans(), st.integers(0, 3)), max_size=19
+    )
+)
+def test_the_difference_is_the_weighted_mean_of_those_of_strata(items):
+    values, inside, strata = (
+        (list(side) for side in zip(*items, strict=True)) if items else [[]] * 3
+    )
+    parsed = [item for item in items if not math.isnan(item[0])]
+    weighted = []
+    for k in range(4):
+        own, other = ([y for y, s, of in parsed if of == k and s == side] for side in (True, False))
+        if own and other:
+            weight = len(own) * len(other) / (len(own) + len(other))
+            weighted.append((weight, np.mean(own) - np.mean(other)))
+    found = slices.contrast(values, inside, np.arange(len(items)), generator(), strata)
+    assert found.n == sum(s for _, s, _ in parsed)
+    if weighted:
+        expected = sum(w * d for w, d in weighted) / sum(w for w, _ in weighted)
+        assert found.difference == pytest.approx(expected, abs=1e-12)
+    else:
+        assert found.difference is None
+
+
+def test_a_slice_of_hard_categories_is_no_blind_spot_within_them():
+    # 80 % of the hard category and 20 % of the easy one are missed, in the slice as beside it.
+    parts = [table(32, 40, 8, 10), table(2, 10, 8, 40)]
+    values, inside = (np.concatenate(side) for side in zip(*parts, strict=True))
+    raw = slices.contrast(values, inside, np.arange(100), generator())
+    within = slices.contrast(values, inside, np.arange(100), generator(), [0] * 50 + [1] * 50)
+    assert raw.difference == pytest.approx(34 / 50 - 16 / 50)
+    assert raw.p < 0.001
+    assert within.difference == pytest.approx(0)
+    assert within.p > 0.4
+
+
+@pytest.mark.parametrize("cells", [(12, 20, 10, 40), (6, 25, 12, 70), (20, 20, 30, 40)])
+def test_of_single_items_p_is_fisher_s_exact_one(cells):
+    values, inside = table(*cells)
+    hits, n, rest_hits, rest = cells
+    exact = scipy_stats.fisher_exact(
+        [[hits, n - hits], [rest_hits, rest - rest_hits]], alternative="greater"
+    ).pvalue
+    found = slices.contrast(values, inside, np.arange(n + rest), generator())
+    # Two standard errors of the draws, or two tenths where it stopped at 100 as far.
+    assert found.p == pytest.approx(exact, rel=0.2, abs=2 * math.sqrt(exact / 9_999))
+
+
+def test_the_statistic_is_studentised_by_clusters_within_strata(monkeypatch):
+    # By way of its limit, which is no matter of chance.
+    monkeypatch.setattr(slices, "MANY_ITEMS", 0)
+    monkeypatch.setattr(slices, "MANY_CLUSTERS", 0)
+    rng = generator(11)
+    for _ in range(20):
+        cluster, stratum = rng.integers(30, size=90), rng.integers(4, size=90)
+        inside = rng.random(90) < 0.2 + stratum / 5
+        values = (rng.random(90) < stratum / 4).astype(float)
+        t = studentised(values, inside, cluster, stratum)
+        expected = scipy_stats.t.sf(t, len(set(cluster)) - 1)
+        found = slices.contrast(values, inside, cluster, generator(), stratum)
+        assert found.p == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("many", [0, 10**6])
+def test_of_matched_pairs_p_is_the_one_sided_mcnemar_test(monkeypatch, cut, many):
+    # 40 pairs, a stratum each, one of either in the slice: 13 only there, 6 only beside, 21 alike.
+    # Pairs may be clusters, which the slice then cuts, or each item its own.
+    monkeypatch.setattr(slices, "MANY_ITEMS", many)
+    monkeypatch.setattr(slices, "ENOUGH", 10**6)
+    inside, stratum = np.arange(80) % 2 == 0, np.arange(80) // 2
+    values = np.array([1, 0] * 13 + [0, 1] * 6 + [1, 1] * 10 + [0, 0] * 11, dtype=float)
+    exact = scipy_stats.binom.sf(12, 19, 0.5)
+    cluster = stratum if cut else np.arange(80)
+    found = slices.contrast(values, inside, cluster, generator(), stratum)
+    # Three standard errors of 9,999 draws.
+    assert found.p == pytest.approx(exact, abs=0.0085)
+
+
+def test_whole_clusters_are_dealt_where_the_slice_cuts_none():
+    # 10 of 13 clusters of two or three items in the slice: all 286 choices written out.
+    rng = generator(5)
+    sizes = np.array([2, 3, 2, 2, 3, 2, 3, 2, 2, 3, 3, 2, 2])
+    cluster = np.repeat(np.arange(13), sizes)
+    values = (rng.random(len(cluster)) < 0.5).astype(float)
+    stratum = rng.integers(2, size=len(cluster))
+    seen = [
+        studentised(values, np.isin(cluster, chosen), cluster, stratum)
+        for chosen in itertools.combinations(range(13), 10)
+    ]
+    for first in ([0, 1, 2], [3, 7, 12], [9, 10, 11]):
+        inside = ~np.isin(cluster, first)
+        exact = np.mean(np.array(seen) >= studentised(values, inside, cluster, stratum) - 1e-9)
+        found = slices.contrast(values, inside, cluster, generator(), stratum, draws=4_000)
+        assert found.p == pytest.approx(exact, rel=0.25, abs=0.01)
+
+
+def test_items_are_dealt_within_strata_where_the_slice_cuts_clusters():
+    rng = generator(6)
+    n = 60
+    cluster, stratum = np.arange(n) // 2, rng.integers(3, size=n)
+    inside, values = rng.random(n) < 0.5, np.round(rng.random(n), 1)
+    found = studentised(values, inside, cluster, stratum)
+    as_far = 0
+    for _ in range(1_500):
+        dealt = inside.copy()
+        for k in range(3):
+            dealt[stratum == k] = rng.permutation(inside[stratum == k])
+        as_far += studentised(values, dealt, cluster, stratum) >= found - 1e-9
+    got = slices.contrast(values, inside, cluster, generator(), stratum)
+    assert got.p == pytest.approx(as_far / 1_500, rel=0.25, abs=0.02)
+
+
+def test_within_strata_p_comes_near_the_mantel_haenszel_test_of_statsmodels():
+    cells = [(18, 30, 30, 70), (9, 30, 14, 70), (25, 40, 30, 60)]
+    values, inside = (
+        np.concatenate(side) for side in zip(*(table(*c) for c in cells), strict=True)
+    )
+    strata = np.repeat([0, 1, 2], [100, 100, 100])
+    found = slices.contrast(values, inside, np.arange(300), generator(), strata)
+    squares = [[[a, n - a], [b, m - b]] for a, n, b, m in cells]
+    test = StratifiedTable([np.array(square) for square in squares]).test_null_odds()
+    assert found.p == pytest.approx(test.pvalue / 2, abs=0.01)
+
+
+def test_twins_are_one_item():
+    rng = generator(7)
+    values, inside = (rng.random(60) < 0.4).astype(float), np.arange(60) < 25
+    single = slices.contrast(values, inside, np.arange(60), generator())
+    twins = slices.contrast(
+        np.repeat(values, 4), np.repeat(inside, 4), np.repeat(np.arange(60), 4), generator()
+    )
+    assert (twins.p, twins.difference) == (single.p, pytest.approx(single.difference))
+    # Taken for 240 items the same difference would show far more.
+    alone = slices.contrast(np.repeat(values, 4), np.repeat(inside, 4), np.arange(240), generator())
+    assert abs(alone.p - 0.5) > abs(single.p - 0.5)
+
+
+def test_pairs_of_twins_that_the_slice_cuts_count_once_too():
+    # 40 questions, each with an item in the slice and one beside, all four times over.
+    rng = generator(8)
+    values = (rng.random(80) < np.where(np.arange(80) % 2, 0.35, 0.5)).astype(float)
+    inside, cluster = np.arange(80) % 2 == 0, np.arange(80) // 2
+    single = slices.contrast(values, inside, cluster, generator())
+    four = slices.contrast(
+        np.repeat(values, 4), np.repeat(inside, 4), np.repeat(cluster, 4), generator()
+    )
+    assert four.p == pytest.approx(single.p, abs=0.04)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6])
+def test_with_many_items_dealing_goes_another_way_and_then_gives_way_to_its_limit(
+    monkeypatch, share
+):
+    rng = generator(13)
+    cluster, stratum = np.arange(1_200) // 2, np.arange(1_200) % 3
+    inside = rng.random(1_200) < share
+    values = (rng.random(1_200) < np.where(inside, 0.35, 0.3) + stratum / 10).astype(float)
+    monkeypatch.setattr(slices, "ENOUGH", 600)
+
+    def p():
+        return slices.contrast(values, inside, cluster, generator(), stratum).p
+
+    dealt = p()
+    monkeypatch.setattr(slices, "MANY_ITEMS", 1_200)
+    limit = p()
+    monkeypatch.setattr(slices, "MANY_CLUSTERS", 601)
+    chosen = p()
+    assert 0.001 < dealt < 0.2
+    assert limit != dealt
+    assert chosen == pytest.approx(dealt, rel=0.15)
+    assert limit == pytest.approx(dealt, rel=0.15)
+
+
+def test_it_stops_dealing_once_100_were_as_far(monkeypatch):
+    values, inside = table(8, 20, 10, 30)
+    stopped = slices.contrast(values, inside, np.arange(50), generator()).p
+    # A hundred over a number of draws.
+    assert (slices.ENOUGH / stopped) == pytest.approx(round(slices.ENOUGH / stopped))
+    assert slices.ENOUGH / stopped < 1_000
+    monkeypatch.setattr(slices, "ENOUGH", 10**6)
+    assert slices.contrast(values, inside, np.arange(50), generator()).p == pytest.approx(
+        stopped, rel=0.25
+    )
+
+
+def test_the_smallest_p_is_that_of_the_draws_and_it_is_one_sided():
+    values, inside = table(40, 40, 0, 40)
+    assert slices.contrast(values, inside, np.arange(80), generator(), draws=499).p == 1 / 500
+    assert slices.contrast(1 - values, inside, np.arange(80), generator()).p == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "cluster", "reason"),
+    [
+        ((0, 0, 5, 9), range(9), "no items in the slice"),
+        ((0, 0, 0, 0), [], "no items in the slice"),
+        ((9, 25, 0, 0), range(25), "no items beside the slice"),
+        ((9, 19, 5, 9), range(28), "under 20 items"),
+        ((9, 25, 5, 9), [i % 9 for i in range(34)], "under 10 clusters"),
+        ((25, 25, 9, 9), range(34), "all items are alike"),
+        ((0, 25, 0, 9), range(34), "all items are alike"),
+    ],
+)
+def test_where_there_is_no_p_the_reason_says_why(cells, cluster, reason):
+    values, inside = table(*cells)
+    found = slices.contrast(values, inside, list(cluster), generator())
+    assert (found.p, found.reason) == (None, reason)
+    assert (found.difference is None) == (reason.startswith("no "))
+
+
+def test_strata_without_both_sides_leave_nothing_to_compare():
+    values, inside = table(9, 25, 5, 25)
+    found = slices.contrast(values, inside, np.arange(50), generator(), inside)
+    assert (found.rate, found.difference, found.reason) == (
+        9 / 25,
+        None,
+        "no items beside the slice",
+    )

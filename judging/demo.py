@@ -121,8 +121,10 @@ def write_guidelines(project: Project, path: Path) -> None:
 def label_part(project: Project) -> int:
     """Label the first items as people without accounts did, through the queue; how many."""
     members = [_labeller(project, alias) for alias in LABELLERS]
-    wanted = int(LABELLED * queue.progress(members[0]).total)
-    for number in range(queue.progress(members[0]).resolved, wanted):
+    # Counted anew: what the pages show may be some seconds old, and others would be labelled.
+    total, resolved = queue.counted(project)
+    wanted = int(LABELLED * total)
+    for number in range(resolved, wanted):
         member = members[number % len(members)]
         offer = queue.next_offer(member)
         if isinstance(offer, queue.Waiting):

@@ -7,7 +7,7 @@ a slot at once, and passes over those that are locked.
 """
 
 from annotation.queue.labelling import correct, label
-from annotation.queue.offers import Offer, Progress, Waiting, progress, recent
+from annotation.queue.offers import Offer, Progress, Waiting, counted, progress, recent
 from annotation.queue.returning import flag, renew, reopen, skip, undo
 from annotation.queue.taking import next_offer
 
@@ -16,6 +16,7 @@ __all__ = [
     "Progress",
     "Waiting",
     "correct",
+    "counted",
     "flag",
     "label",
     "next_offer",

@@ -179,16 +179,21 @@ def _taken_back(member: Membership, slot: Slot, revision: Revision) -> Label | N
 
 
 def _counts(project: Project) -> tuple[int, int]:
-    """How many items to work on the project has, and how many are resolved, repeats left out."""
+    """What `counted` says, at once or some time ago."""
     name = f"progress-{project.pk}-{project.created_at.timestamp()}"
     known: tuple[int, int] | None = cache.get(name)
     if known:
         return known
     begun = perf_counter()
-    total = Item.objects.in_project(project).originals().of_tests().count()
-    found = Resolution.objects.of_live_originals().of_tests()
-    resolved = found.filter(item__project=project).count()
+    counts = counted(project)
     took = perf_counter() - begun
     if took > DEAR:
-        cache.set(name, (total, resolved), timeout=100 * took)
-    return total, resolved
+        cache.set(name, counts, timeout=100 * took)
+    return counts
+
+
+def counted(project: Project) -> tuple[int, int]:
+    """How many items to work on the project has, and how many are resolved, repeats left out."""
+    total = Item.objects.in_project(project).originals().of_tests().count()
+    found = Resolution.objects.of_live_originals().of_tests()
+    return total, found.filter(item__project=project).count()

@@ -1,3 +1,4 @@
+import itertools
 import json
 import stat
 from io import StringIO
@@ -50,6 +51,20 @@ def test_a_demo_has_guidelines_under_which_its_labels_were_made() -> None:
         version.text == (Path(__file__).parents[2] / "examples/guidelines.md").read_text().strip()
     )
     assert set(Label.objects.values_list("guidelines", flat=True)) == {version.pk}
+
+
+def test_a_demo_is_finished_rightly_though_pages_count_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow_clock = itertools.count(step=10).__next__
+    monkeypatch.setattr("annotation.queue.offers.perf_counter", slow_clock)
+    monkeypatch.setattr("annotation.queue.offers.DEAR", 0)
+    project = demo.project_from(Path("examples/items.jsonl"), "demo", "Demo")
+    queue.progress(demo._labeller(project, "ada"))
+    assert demo.label_part(project) == int(demo.LABELLED * project.items.count())
+    before = Label.objects.count()
+    demo.label_part(project)
+    assert Label.objects.count() == before
 
 
 def test_the_baselines_of_a_demo_have_decided_every_item() -> None:

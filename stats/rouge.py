@@ -3,13 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from rapidfuzz.distance import LCSseq
 
 Metric = Callable[[str, str], float]
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
-_NO_WORD = re.compile(r"[^\w]+")
 
 
 def rouge_l(reference: str, candidate: str) -> float:
@@ -24,9 +24,8 @@ def rouge_l(reference: str, candidate: str) -> float:
 def rouge_l_unicode(reference: str, candidate: str) -> float:
     """ROUGE-L F-measure in [0, 1] on the words of any script.
 
-    Words are what is left when the NFC-composed, lower-cased text is split at every run of
-    characters that Unicode counts neither as letter nor as digit (the underscore stays). 0 if
-    either text has no words.
+    Words are as `unicode_words` has them. 0 if either text has no words. Scripts that put no space
+    between words, such as Chinese and Thai, have one word from one mark or space to the next.
     """
     return _f_measure(unicode_words(reference), unicode_words(candidate))
 
@@ -49,9 +48,22 @@ def _ascii_words(text: str) -> list[str]:
 
 
 def unicode_words(text: str) -> list[str]:
-    """The words of a text in any script, composed and lower-cased, in their order."""
+    """The words of a text in any script, composed (NFC) and lower-cased, in their order.
+
+    A word begins with a letter, a digit or an underscore and goes on over these and over combining
+    marks and the two joiners (Unicode Technical Standard 18, annex C). Python's word characters lack
+    the marks: to split at all others would cut words of Devanagari, Tamil or pointed Arabic at
+    their vowel signs, for which there are no composed letters.
+    """
     composed = unicodedata.normalize("NFC", text).lower()
-    return [word for word in _NO_WORD.split(composed) if word]
+    marks = (one for one in set(composed) if unicodedata.category(one).startswith("M"))
+    return _word("".join(sorted(marks))).findall(composed)
+
+
+@lru_cache(maxsize=256)
+def _word(marks: str) -> re.Pattern[str]:
+    """A word of a text that has these marks: `re` has no class that holds all of them."""
+    return re.compile(rf"\w[\w{re.escape(marks)}\u200c\u200d]*")
 
 
 def _f_measure(reference: list[str], candidate: list[str]) -> float:

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 import unicodedata
 import zipfile
 
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from stats.rouge import METRICS, best, rouge_l, rouge_l_unicode
+from stats.rouge import METRICS, best, rouge_l, rouge_l_unicode, unicode_words
 
 ascii_text = st.text(st.characters(max_codepoint=127), max_size=200)
 few_words = st.lists(st.sampled_from(["a", "b", "Cat", "7", "-"]), max_size=30).map(" ".join)
@@ -84,3 +85,36 @@ def test_the_best_reference_counts(metric):
 def test_a_score_needs_a_reference():
     with pytest.raises(ValueError, match="reference"):
         best([], "text", rouge_l)
+
+
+def test_vowel_signs_are_part_of_their_word():
+    # Hindi "हिन्दी भाषा", Tamil "தமிழ்", Arabic with points: no letter of them has all signs within.
+    assert unicode_words("हिन्दी भाषा") == ["हिन्दी", "भाषा"]
+    assert unicode_words("தமிழ், மொழி!") == ["தமிழ்", "மொழி"]
+    assert len(unicode_words("كِتَابٌ جَدِيدٌ")) == 2
+    # Words that differ in a vowel sign alone ("day", "give") are different words.
+    assert rouge_l_unicode("दिन", "दीन") == 0
+
+
+def test_joiners_hold_a_word_together():
+    assert unicode_words("می‌خواهم") == ["می‌خواهم"]
+    assert unicode_words("क्‍ष") == ["क्‍ष"]
+
+
+def test_a_mark_that_follows_no_letter_begins_no_word():
+    # A heart with its selector, and a stray accent.
+    assert unicode_words("\u2764\ufe0flove \u0301") == ["love"]
+
+
+def test_a_letter_that_falls_apart_when_lower_cased_stays_in_its_word():
+    # The Turkish capital with a dot becomes i and a combining dot.
+    assert len(unicode_words("İstanbul")) == 1
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["M", "Cf"]), max_size=100))
+def test_without_marks_words_are_what_splitting_at_other_characters_gives(text):
+    lowered = unicodedata.normalize("NFC", text).lower()
+    # Lower-casing may make marks; then splitting is what goes wrong.
+    if not any(unicodedata.category(one).startswith("M") for one in lowered):
+        assert unicode_words(text) == [word for word in re.split(r"[^\w]+", lowered) if word]

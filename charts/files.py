@@ -1,0 +1,130 @@
+"""Charts as files for a paper: SVG, PDF and PNG, and the specification itself.
+
+A file is made in a process of its own that has an end: the converter holds a JavaScript engine, and
+neither its crash, nor its memory, nor a chart that takes for ever may touch the pages.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+VEGA_LITE = "6.4"
+SECONDS = 30.0
+# A column of text is some 3.5 inches wide, a page 7; 480 points are in between and scale well.
+WIDTH = 480
+# Dots a point: 3 are 216 dots an inch.
+SCALE = 3.0
+TYPES = {
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "json": "application/json",
+}
+
+_INK, _SOFT, _LINE = "#1c2024", "#4a5058", "#d5d9de"
+_AXIS = {"labelColor": _SOFT, "titleColor": _INK, "gridColor": _LINE, "domainColor": _LINE}
+_TYPE = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
+# Light whatever the reader's screen. The converter brings Liberation Sans along, and Arial is as
+# wide, so that texts take the same place wherever the file is made and opened.
+PAPER: dict[str, Any] = {
+    "background": "white",
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
+    "view": {"stroke": _LINE},
+    "title": {"color": _INK, "anchor": "start", "fontSize": 13},
+    "mark": {"color": "#2b7fc4"},
+    "text": {"color": _INK},
+    "axis": {**_AXIS, **_TYPE, "tickColor": _LINE},
+    "header": {"labelColor": _SOFT, "titleColor": _INK},
+    "legend": {"labelColor": _SOFT, "titleColor": _INK, **_TYPE},
+}
+
+
+class NotMade(Exception):
+    """A chart that did not become a file; the message says why and what to do."""
+
+
+def write(spec: dict[str, Any], form: str, seconds: float = SECONDS) -> bytes:
+    """The chart of a Vega-Lite specification as a file of `TYPES`, the same bytes every time.
+
+    Raises `NotMade` where the specification names anything outside itself, cannot be drawn, or
+    is not drawn in time; ValueError for another form.
+    """
+    if form not in TYPES:
+        raise ValueError(f"{form!r} is none of {', '.join(TYPES)}")
+    paper = on_paper(spec)
+    if form == "json":
+        return json.dumps(paper, ensure_ascii=False, indent=1).encode() + b"\n"
+    asked = json.dumps({"spec": paper, "form": form}).encode()
+    command = [sys.executable, "-m", "charts.files"]
+    root = Path(__file__).parent.parent
+    try:
+        made = subprocess.run(command, input=asked, capture_output=True, timeout=seconds, cwd=root)
+    except subprocess.TimeoutExpired as error:
+        raise NotMade(
+            f"The chart was not drawn within {seconds:g} s. Choose fewer runs, or take its JSON."
+        ) from error
+    if made.returncode:
+        said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was ended"]
+        raise NotMade(f"The chart could not be drawn: {said[-1][:300]}")
+    return made.stdout
+
+
+def on_paper(spec: dict[str, Any]) -> dict[str, Any]:
+    """The specification with the look of paper and a width of its own, which needs no page."""
+    if _names_address(spec):
+        raise NotMade("The chart names data outside itself, which is never fetched.")
+    bare = {name: value for name, value in spec.items() if name not in {"$schema", "config"}}
+    return {"$schema": SCHEMA, "config": PAPER, **_wide(bare)}
+
+
+def _names_address(part: Any) -> bool:
+    """Whether anything but the rows of the data would be fetched or linked."""
+    if isinstance(part, list):
+        return any(_names_address(one) for one in part)
+    if not isinstance(part, dict):
+        return False
+    inner = (value for name, value in part.items() if name not in {"values", "datasets"})
+    return bool({"url", "href"} & part.keys()) or any(_names_address(one) for one in inner)
+
+
+def _wide(part: Any) -> Any:
+    """With a width in points where a chart would take that of its place on a page."""
+    if isinstance(part, list):
+        return [_wide(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    held = {name: value if name == "values" else _wide(value) for name, value in part.items()}
+    return held | {"width": WIDTH} if part.get("width") == "container" else held
+
+
+def _convert(spec: dict[str, Any], form: str) -> bytes:
+    """In the process that is made for it."""
+    import vl_convert
+
+    how: dict[str, Any] = {"vl_version": VEGA_LITE, "allowed_base_urls": []}
+    makers: dict[str, Callable[[], bytes]] = {
+        "svg": lambda: vl_convert.vegalite_to_svg(spec, **how).encode(),
+        "pdf": lambda: _in_order(vl_convert.vegalite_to_pdf(spec, **how)),
+        "png": lambda: vl_convert.vegalite_to_png(spec, scale=SCALE, ppi=72, **how),
+    }
+    return makers[form]()
+
+
+# What a page draws with, by name: lines that may stand in any order.
+_NAMED = re.compile(rb"(?:^ +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n){2,}", re.MULTILINE)
+
+
+def _in_order(pdf: bytes) -> bytes:
+    """The same document with its resources by name: the converter has them in an order that
+    changes from call to call. Nothing moves, since the lines only change places."""
+    return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf)
+
+
+if __name__ == "__main__":
+    told = json.load(sys.stdin)
+    sys.stdout.buffer.write(_convert(told["spec"], told["form"]))

@@ -1,0 +1,105 @@
+"""Charts as files: what is written opens, holds the marks, and comes out the same again."""
+
+import json
+import re
+import struct
+from typing import Any
+from xml.etree import ElementTree
+
+import altair
+import pytest
+
+from charts import files
+from charts.detection import Point, dot_plot
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def spec() -> dict[str, Any]:
+    """Two runs in two groups, of which one has no interval: 4 dots and 3 rules."""
+    runs, groups = ("1 · vanilla · judge", "2 · pairwise · Æon <b>"), ("Factual", "Reasoning")
+    points = [
+        Point(run, group, 0.25 * place + 0.5 * row, 0.1, 0.9 if place + row else None, 20)
+        for row, run in enumerate(runs)
+        for place, group in enumerate(groups)
+    ]
+    points[0] = Point(runs[0], groups[0], 0.0, None, None, 3)
+    return dot_plot(points, title="Detection rate")
+
+
+def test_an_svg_is_xml_and_holds_the_marks_and_the_names() -> None:
+    root = ElementTree.fromstring(files.write(spec(), "svg"))
+    marks = [one.get("aria-roledescription") for one in root.iter()]
+    assert root.tag == f"{SVG}svg"
+    assert marks.count("point") == 4
+    # A rule between low and high where there is an interval.
+    assert marks.count("rule mark") == 3
+    texts = [one.text for one in root.iter(f"{SVG}text")]
+    assert {"Detection rate", "Factual", "Reasoning", "2 · pairwise · Æon <b>"} <= {*texts}
+
+
+def test_a_pdf_has_one_page_and_its_cross_references_point_at_objects() -> None:
+    pdf = files.write(spec(), "pdf")
+    assert pdf.startswith(b"%PDF-1.")
+    assert pdf.rstrip().endswith(b"%%EOF")
+    assert len(re.findall(rb"/Type /Page\b", pdf)) == 1
+    start = int(re.findall(rb"startxref\s+([0-9]+)", pdf)[-1])
+    places = re.findall(rb"([0-9]{10}) 00000 n", pdf[start:])
+    assert places
+    assert all(re.match(rb"[0-9]+ 0 obj", pdf[int(place) :]) for place in places)
+
+
+def test_a_png_is_three_dots_a_point_wide() -> None:
+    png = files.write(spec(), "png")
+    svg = ElementTree.fromstring(files.write(spec(), "svg"))
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", png[16:24])
+    assert width == pytest.approx(3 * float(svg.attrib["width"]), abs=3)
+    assert height == pytest.approx(3 * float(svg.attrib["height"]), abs=3)
+
+
+@pytest.mark.parametrize("form", files.TYPES)
+def test_the_same_chart_is_the_same_bytes(form: str) -> None:
+    assert files.write(spec(), form) == files.write(spec(), form)
+
+
+def test_the_specification_is_that_of_the_page_with_a_width_and_colours_of_paper() -> None:
+    told = json.loads(files.write(spec(), "json"))
+    assert told.pop("$schema") == files.SCHEMA
+    assert told.pop("config")["background"] == "white"
+    assert told == spec() | {"width": files.WIDTH}
+
+
+def test_the_schema_is_that_of_the_library_that_makes_the_charts() -> None:
+    major = re.search(r"/v[0-9]+", altair.SCHEMA_URL)
+    assert major
+    assert major[0] in files.SCHEMA
+    assert f"/v{files.VEGA_LITE.split('.')[0]}" == major[0]
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/rows.json", "file:///etc/hostname"])
+def test_nothing_is_fetched(address: str) -> None:
+    outside = {"data": {"url": address}, "mark": "point"}
+    with pytest.raises(files.NotMade, match="never fetched"):
+        files.write(outside, "svg")
+
+
+def test_a_row_may_speak_of_addresses() -> None:
+    rows = [{"url": "http://127.0.0.1:9/"}]
+    chart = {"data": {"values": rows}, "mark": "point", "encoding": {"y": {"field": "url"}}}
+    assert b"<svg" in files.write(chart, "svg")
+
+
+def test_a_chart_that_cannot_be_drawn_says_so() -> None:
+    with pytest.raises(files.NotMade, match="could not be drawn"):
+        files.write({"data": {"values": []}, "mark": "no such mark"}, "svg")
+
+
+def test_a_chart_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(files.NotMade, match=r"not drawn within 0\.001 s"):
+        files.write(spec(), "svg", seconds=0.001)
+
+
+def test_there_is_no_fourth_form() -> None:
+    with pytest.raises(ValueError, match="svg, pdf, png, json"):
+        files.write(spec(), "gif")

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("annotation.api.practice")),
     path("", include("judging.api.making")),
     path("", include("judging.api.runs")),
+    path("", include("judging.api.results")),
     path("", include("judging.api.endpoints")),
     path("", include("judging.api.strategies")),
     path("", include("judging.api.budget")),

@@ -330,3 +330,15 @@ class CallQuerySet(models.QuerySet["Any"]):
             .prefetch_related("request__reply__readings")
             .order_by("pk")
         )
+
+
+class StoredFigureQuerySet(models.QuerySet["Any"]):
+    def due(self, now: datetime) -> StoredFigureQuerySet:
+        """Waited for, and in no living worker's hands; what was waited for longest comes first."""
+        free = Q(held_until=None) | over("held_until", now)
+        return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
+
+    def spare(self, project: Project, keep: int) -> list[int]:
+        """The ids of those that nobody waits for, but for the `keep` that were made last."""
+        idle = self.filter(project=project, wanted_at=None).order_by("-made_at", "-pk")
+        return list(idle.values_list("pk", flat=True)[keep:])

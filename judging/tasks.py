@@ -1,11 +1,13 @@
 """The bell: messages only say where work may lie, the rows say what it is (design 3.7)."""
 
 import logging
+from typing import Any
 
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
 from judging.engine import asking
+from judging.results import figures
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +18,27 @@ def work(endpoint_id: int) -> None:
     asking.work(endpoint_id)
 
 
+@shared_task(name="judging.figure", ignore_result=True)
+def make_figure(figure_id: int) -> None:
+    """Make a table of figures that is waited for."""
+    figures.work(figure_id)
+
+
 def ring(endpoint_id: int) -> None:
     """Tell the workers that an endpoint has work. A broker that is down is no harm: every worker
     also looks by itself."""
+    _send(work, endpoint_id)
+
+
+def ring_for(asked: figures.Made | figures.Making) -> None:
+    """Tell the workers of figures that are still to be made, if they are."""
+    if isinstance(asked, figures.Making) and not asked.step:
+        _send(make_figure, asked.figure)
+
+
+def _send(task: Any, pk: int) -> None:
     try:
-        work.delay(endpoint_id)
+        task.delay(pk)
     except OperationalError as error:
         log.warning(
             "The broker did not take a message (%s); workers will look by themselves.", error

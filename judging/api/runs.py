@@ -1,23 +1,19 @@
-"""The API of the evaluator half: runs, their outcomes, and tables of figures."""
+"""The API of the evaluator half: runs and their outcomes."""
 
 from django.db.models import QuerySet
-from django.http import Http404
 from django.urls import path
 from django_filters.rest_framework import DjangoFilterBackend
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view
-from rest_framework.exceptions import ParseError
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer
+from annotation.api.answering import PROBLEMS, Pages
 from judging import tasks
 from judging.api.answering import REFUSED, RUN, done, found, wish_of
 from judging.api.serializers import (
-    FiguresSerializer,
     ListedRunSerializer,
     OutcomeSerializer,
     StartSerializer,
@@ -25,18 +21,8 @@ from judging.api.serializers import (
 )
 from judging.engine import watching
 from judging.models import Outcome, Run
-from judging.results import figures, reports, tables
 from judging.results.filters import OutcomeFilter, RunFilter
 from judging.running import starting, steering
-
-RUN_PARAMETER = OpenApiParameter(
-    "run", OpenApiTypes.INT, many=True, description="Numbers of runs; none means all."
-)
-BY_PARAMETER = OpenApiParameter(
-    "by",
-    description=f"Fields to group by, separated by commas. Of {figures.GROUPED}.",
-    default=figures.BY,
-)
 
 
 class RunList(ListAPIView[Run]):
@@ -97,25 +83,6 @@ class OutcomeList(ListAPIView[Outcome]):
         return found(member, self.kwargs["number"]).outcomes.for_list()
 
 
-@extend_schema(
-    parameters=[RUN_PARAMETER, BY_PARAMETER],
-    responses={200: FiguresSerializer, 400: ProblemSerializer, **PROBLEMS},
-)
-@api_view(["GET"])
-def results(request: Request, slug: str, table: str) -> Response:
-    """A table of figures, the same as on the command line."""
-    member = access.member_for(request, slug, right="results")
-    if table not in tables.RESULTS:
-        raise Http404
-    try:
-        made = figures.make(member.project, table, request.query_params)
-    except figures.UnknownRun as problem:
-        raise Http404(str(problem)) from problem
-    except reports.UnknownField as problem:
-        raise ParseError(str(problem)) from problem
-    return Response(FiguresSerializer(made).data)
-
-
 urlpatterns = [
     path("projects/<slug:slug>/runs/", RunList.as_view(), name="api-runs"),
     path(RUN, run, name="api-run"),
@@ -126,5 +93,4 @@ urlpatterns = [
     path(RUN + "archive/", steer, {"step": "archive"}, name="api-run-archive"),
     path(RUN + "unarchive/", steer, {"step": "unarchive"}, name="api-run-unarchive"),
     path(RUN + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),
-    path("projects/<slug:slug>/results/<slug:table>/", results, name="api-results"),
 ]

@@ -179,11 +179,3 @@ class OutcomeSerializer(serializers.Serializer[Outcome]):
     detail = serializers.CharField()
     cause = serializers.CharField()
     values = serializers.JSONField()
-
-
-class FiguresSerializer(serializers.Serializer[Any]):
-    """A table of figures as the command prints it: rates are fractions of 1, unrounded."""
-
-    table = serializers.CharField()
-    columns = serializers.ListField(child=serializers.CharField())
-    rows = serializers.ListField(child=serializers.DictField())

@@ -2,6 +2,7 @@
 
 from judging.models.asking import Dispatcher, Reading, Reply, Request
 from judging.models.evaluators import Endpoint, StrategyVersion
+from judging.models.figures import StoredFigure, Touch
 from judging.models.runs import Budget, Call, Outcome, Run
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "Reply",
     "Request",
     "Run",
+    "StoredFigure",
     "StrategyVersion",
+    "Touch",
 ]

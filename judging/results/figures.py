@@ -1,14 +1,25 @@
-"""Tables of figures as asked for by name: the same for page, file, API and command."""
+"""Tables of figures as asked for by name: the same for page, file, API and command.
 
+`ask` answers at once: small tables are made in the request, large ones by a worker, once for each
+state of what they rest on; until then it says how far that is. `make` waits for the figures
+instead. Both give the same rows.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from time import perf_counter
 from typing import Any
 
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from annotation.leads import grouping
-from annotation.models import Project
-from judging.models import Run
-from judging.results import reports, tables
+from annotation.models import Item, Project
+from judging.models import Outcome, Run, StoredFigure
+from judging.results import detecting, keeping, reports, states, tables
+from judging.results.counting import check
+from judging.results.keeping import Wish
 
 BY = "ability,category"
 GROUPED = (
@@ -25,21 +36,143 @@ class UnknownRun(ValueError):
 
 @dataclass(frozen=True)
 class Made:
-    """A table with its columns in their order and its rows."""
+    """A table with its columns in their order and its rows; `at`, when a stored one was made."""
 
     table: str
     columns: tuple[str, ...]
     rows: list[dict[str, Any]]
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Making:
+    """A table that a worker makes: `figure` is what to ring for, `since` when it was asked for.
+
+    `done` of `total` of a `step` in words are done, all empty before it is begun. `failure` says
+    why it could not be made; it is tried again later. `last` is the table as it was before
+    something changed, if it ever was made.
+    """
+
+    figure: int
+    table: str
+    columns: tuple[str, ...]
+    since: datetime | None
+    step: str
+    done: int
+    total: int
+    failure: str
+    last: Made | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a query asks for, found and checked."""
+
+    project: Project
+    table: str
+    runs: list[Run]
+    by: list[str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tables.columns(self.table, self.by)
+
+    def wish(self) -> Wish:
+        """What the rows follow from, and nothing else."""
+        runs = () if self._kind.of_items else tuple(run.pk for run in self.runs)
+        return Wish(self.project, self.table, runs, tuple(self.by))
+
+    def state(self) -> str:
+        return states.of(self.project, self.runs, of_people=self._kind.of_people)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self._kind.rows(self.project, self.runs, self.by))
+
+    def is_small(self) -> bool:
+        """Whether it is made while one waits: it rests on few outcomes, or items."""
+        most = self._kind.at_once
+        if most is None:
+            return True
+        if self._kind.of_items:
+            return Item.objects.in_project(self.project).all()[: most + 1].count() <= most
+        return Outcome.objects.filter(run__in=self.runs)[: most + 1].count() <= most
+
+    @property
+    def _kind(self) -> tables.Figures:
+        return tables.RESULTS[self.table]
 
 
 def make(project: Project, table: str, query: MultiValueDict[str, str]) -> Made:
-    """A table of `tables.RESULTS` for `?run=N&run=M&by=field,field`.
+    """A table of `tables.RESULTS` for `?run=N&run=M&by=field,field`, however long it takes.
 
     Raises `UnknownRun` for a run, `reports.UnknownField` for a field that is not there.
     """
-    by = fields(query.get("by", BY))
-    rows = tables.RESULTS[table].rows(project, chosen(project, query), by)
-    return Made(table, tables.columns(table, by), list(rows))
+    return made(asked(project, table, chosen(project, query), fields(query.get("by", BY))))
+
+
+def ask(project: Project, table: str, query: MultiValueDict[str, str]) -> Made | Making:
+    """The same, if it is there or made in no time; else how far a worker is with it.
+
+    Ring for a worker then (`tasks.ring_for`); without that it begins some seconds later. Raises
+    as `make` does.
+    """
+    return answer(asked(project, table, chosen(project, query), fields(query.get("by", BY))))
+
+
+def asked(project: Project, table: str, runs: Sequence[Run], by: Sequence[str]) -> Asked:
+    """What is asked for, checked. Raises `reports.UnknownField`."""
+    groups = tables.RESULTS[table].groups
+    if groups == "items":
+        detecting.groupings(project, by)
+    elif groups == "outcomes":
+        check(by)
+    return Asked(project, table, list(runs), list(by))
+
+
+def answer(asked: Asked, now: datetime | None = None) -> Made | Making:
+    """What is asked for, as `ask` gives it."""
+    if asked.is_small():
+        return Made(asked.table, asked.columns, asked.rows())
+    now, wish, state = now or timezone.now(), asked.wish(), asked.state()
+    found = keeping.found(wish)
+    if found and found.state == state:
+        return _stored(asked, found)
+    if found is None or not (found.wanted_at or found.rests(now)):
+        found = keeping.want(wish, now)
+    last = _stored(asked, found) if found.made_at else None
+    return Making(
+        figure=found.pk,
+        table=asked.table,
+        columns=asked.columns,
+        since=found.wanted_at,
+        step=found.step,
+        done=found.done,
+        total=found.total,
+        failure=found.failure,
+        last=last,
+    )
+
+
+def made(asked: Asked) -> Made:
+    """What is asked for, as `make` gives it; a large table is stored for the next time."""
+    if asked.is_small():
+        return Made(asked.table, asked.columns, asked.rows())
+    wish, state = asked.wish(), asked.state()
+    found = keeping.found(wish)
+    if not found or found.state != state:
+        begun = perf_counter()
+        found = keeping.store(wish, state, asked.rows(), perf_counter() - begun)
+    return _stored(asked, found)
+
+
+def due(now: datetime) -> list[int]:
+    """The ids of figures that wait for a worker."""
+    return keeping.due(now)
+
+
+def work(figure: int) -> bool:
+    """Make figures that are waited for; whether they were made."""
+    return keeping.work(figure, _of_wish)
 
 
 def fields(text: str) -> list[str]:
@@ -60,3 +193,13 @@ def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
     if len(runs) < len(set(map(int, named))):
         raise UnknownRun(f"{project.slug} has not all of these runs.")
     return runs
+
+
+def _of_wish(wish: Wish) -> tuple[str, Iterable[dict[str, Any]]]:
+    runs = list(Run.objects.for_results().filter(pk__in=wish.runs))
+    found = asked(wish.project, wish.table, runs, wish.by)
+    return found.state(), found.rows()
+
+
+def _stored(asked: Asked, figure: StoredFigure) -> Made:
+    return Made(asked.table, asked.columns, keeping.rows_of(figure), figure.made_at)

@@ -5,7 +5,7 @@ N tables and M formats, never N x M: a table gives columns and rows, `formats.wr
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from django.db.models import Exists, OuterRef
 
@@ -31,13 +31,20 @@ from judging.results import (
     verdicts,
 )
 
+# Outcomes that the database sums within a tenth of a second, and ones that are drawn, dealt or
+# searched through.
+MANY, FEW = 50_000, 5_000
+
 
 @dataclass(frozen=True)
 class Figures:
     """A `results` table: its columns beside the fields it is grouped by, and how it is made.
 
     `before` are columns that stand between the run and the fields; a table that is `of_items` has
-    no run.
+    no run. `at_once`: of so many outcomes (or items) it is made while one waits, of more by a
+    worker; None for one that is always made at once. `of_people`: it rests on labels as well, or
+    on items beside those of the runs. `groups`: whose fields it is grouped by, if that can be
+    checked before it is made.
     """
 
     columns: tuple[str, ...]
@@ -45,6 +52,9 @@ class Figures:
     rows: Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]
     before: tuple[str, ...] = ()
     of_items: bool = False
+    at_once: int | None = FEW
+    of_people: bool = True
+    groups: Literal["outcomes", "items", ""] = ""
 
 
 def _categories(
@@ -128,7 +138,7 @@ def _of_leads(
 
 RUN = ("run", "endpoint", "strategy")
 RESULTS: dict[str, Figures] = {
-    "categories": Figures(("ability", "category", "items"), False, _categories),
+    "categories": Figures(("ability", "category", "items"), False, _categories, at_once=None),
     "undetected": Figures(
         (
             "total",
@@ -144,39 +154,103 @@ RESULTS: dict[str, Figures] = {
         ),
         True,
         _undetected,
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
     ),
-    "scores": Figures(("total", "missing", *scoring.COLUMNS), True, _of_runs(scoring.scores)),
+    "scores": Figures(
+        ("total", "missing", *scoring.COLUMNS),
+        True,
+        _of_runs(scoring.scores),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
+    ),
     "score_changes": Figures(
-        ("total", "missing", *scoring.CHANGE_COLUMNS), True, _of_runs(scoring.changes)
+        ("total", "missing", *scoring.CHANGE_COLUMNS),
+        True,
+        _of_runs(scoring.changes),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
     ),
-    "verdicts": Figures(("total", "missing", *verdicts.COLUMNS), True, _of_runs(verdicts.verdicts)),
+    "verdicts": Figures(
+        ("total", "missing", *verdicts.COLUMNS),
+        True,
+        _of_runs(verdicts.verdicts),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
+    ),
     "order_effect": Figures(
-        ("total", "missing", *verdicts.ORDER_COLUMNS), True, _of_runs(verdicts.order)
+        ("total", "missing", *verdicts.ORDER_COLUMNS),
+        True,
+        _of_runs(verdicts.order),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
     ),
     "repeats": Figures(
-        ("total", "missing", *verdicts.REPEAT_COLUMNS), True, _of_runs(verdicts.repeats)
+        ("total", "missing", *verdicts.REPEAT_COLUMNS),
+        True,
+        _of_runs(verdicts.repeats),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
     ),
     "explanations": Figures(
-        ("total", "missing", *explaining.COLUMNS), True, _of_runs(explaining.explanations)
+        ("total", "missing", *explaining.COLUMNS),
+        True,
+        _of_runs(explaining.explanations),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
     ),
-    "sensitivity": Figures((*RUN, *sensing.COLUMNS), False, _of_all(sensing.sensitivities)),
-    "compare": Figures(comparing.COLUMNS, False, _of_all(comparing.compare)),
-    "blindspots": Figures((*RUN, *blindspots.COLUMNS), False, _blind_spots),
-    "cost": Figures((*RUN, *costing.COLUMNS), False, _of_all(costing.costs)),
-    "missing": Figures(absent.COLUMNS, True, _of_runs(absent.missing), ("total", "missing")),
+    "sensitivity": Figures(
+        (*RUN, *sensing.COLUMNS), False, _of_all(sensing.sensitivities), of_people=False
+    ),
+    "compare": Figures(comparing.COLUMNS, False, _of_all(comparing.compare), of_people=False),
+    "blindspots": Figures(
+        (*RUN, *blindspots.COLUMNS), False, _blind_spots, of_people=False, groups="items"
+    ),
+    "cost": Figures(
+        (*RUN, *costing.COLUMNS), False, _of_all(costing.costs), at_once=MANY, of_people=False
+    ),
+    "missing": Figures(
+        absent.COLUMNS,
+        True,
+        _of_runs(absent.missing),
+        ("total", "missing"),
+        of_people=False,
+        groups="outcomes",
+    ),
     "detector": Figures(
-        ("n", "invalid", *detecting.FIGURES, "reason"), True, _detector, ("total", "missing")
+        ("n", "invalid", *detecting.FIGURES, "reason"),
+        True,
+        _detector,
+        ("total", "missing"),
+        of_people=False,
+        groups="items",
     ),
-    "changes": Figures(effects.CHANGE_COLUMNS, True, _changes, ("total", "missing")),
-    "bias": Figures(effects.BIAS_COLUMNS, True, _bias, ("total", "missing")),
-    "dataset": Figures(describing.COLUMNS, True, _dataset, of_items=True),
-    "agreement": Figures(agreement.COLUMNS, False, _agreement),
-    "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion),
-    "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people)),
-    "forecast": Figures(ledger.GROUPS, False, _of_leads(ledger.groups)),
-    "choices": Figures(ledger.CHOICES, False, _of_leads(ledger.choices)),
-    "dropped": Figures(ledger.DROPPED, False, _of_leads(ledger.dropped)),
-    "board": Figures(ledger.BOARD, False, _of_leads(ledger.categories)),
+    "changes": Figures(
+        effects.CHANGE_COLUMNS,
+        True,
+        _changes,
+        ("total", "missing"),
+        of_people=False,
+        groups="items",
+    ),
+    "bias": Figures(
+        effects.BIAS_COLUMNS, True, _bias, ("total", "missing"), of_people=False, groups="items"
+    ),
+    "dataset": Figures(describing.COLUMNS, True, _dataset, of_items=True, groups="items"),
+    "agreement": Figures(agreement.COLUMNS, False, _agreement, at_once=None),
+    "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion, at_once=None),
+    "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people), at_once=None),
+    "forecast": Figures(ledger.GROUPS, False, _of_leads(ledger.groups), at_once=None),
+    "choices": Figures(ledger.CHOICES, False, _of_leads(ledger.choices), at_once=None),
+    "dropped": Figures(ledger.DROPPED, False, _of_leads(ledger.dropped), at_once=None),
+    "board": Figures(ledger.BOARD, False, _of_leads(ledger.categories), at_once=None),
 }
 
 

@@ -1,0 +1,146 @@
+"""Figures that take long: kept until what they rest on changes, and made by workers."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from annotation import writing
+from annotation.models import Project
+from judging import clock
+from judging.models import StoredFigure
+from judging.results import progress
+from judging.strategies import digest
+
+log = logging.getLogger(__name__)
+
+Rows = list[dict[str, Any]]
+
+# A worker that was killed is noticed after this long.
+LEASE = timedelta(seconds=45)
+# How far it is, is noted so often, in seconds.
+NOTE_EVERY = 0.5
+# So many tables of a project are kept, those that were made last; a few KB each.
+KEPT = 500
+# After a failure nobody tries again before this.
+REST = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for: a table, of runs by their ids, grouped by fields."""
+
+    project: Project
+    table: str
+    runs: tuple[int, ...]
+    by: tuple[str, ...]
+
+    def key(self) -> str:
+        return digest([self.project.pk, self.table, self.runs, self.by])
+
+
+def found(wish: Wish) -> StoredFigure | None:
+    """The table as it was made last, if it ever was asked for."""
+    return StoredFigure.objects.filter(key=wish.key()).first()
+
+
+def rows_of(figure: StoredFigure) -> Rows:
+    rows: Rows = json.loads(figure.rows)
+    return rows
+
+
+def want(wish: Wish, now: datetime) -> StoredFigure:
+    """Have the table made by the next worker; asking again changes nothing."""
+    with writing.transact():
+        asked = {"runs": wish.runs, "by": wish.by}
+        figure, _ = StoredFigure.objects.get_or_create(
+            key=wish.key(), defaults={"project": wish.project, "table": wish.table, "asked": asked}
+        )
+        locked = StoredFigure.objects.select_for_update(of=("self",)).get(pk=figure.pk)
+        locked.want(now)
+    return locked
+
+
+def store(wish: Wish, state: str, rows: Rows, seconds: float) -> StoredFigure:
+    """Keep what was made of this state, instead of what was made before."""
+    written = json.dumps(rows, allow_nan=False, default=_plain)
+    made = {"state": state, "rows": written, "made_at": clock.now(), "seconds": seconds}
+    done: dict[str, Any] = {"wanted_at": None, "held_until": None, "failure": "", "step": ""}
+    asked = {"runs": wish.runs, "by": wish.by}
+    with writing.transact():
+        figure, _ = StoredFigure.objects.update_or_create(
+            key=wish.key(),
+            defaults={**made, **done},
+            create_defaults={
+                **made, "project": wish.project, "table": wish.table, "asked": asked
+            },
+        )  # fmt: skip
+        spare = StoredFigure.objects.spare(wish.project, KEPT)
+        StoredFigure.objects.filter(pk__in=spare).delete()
+    return figure
+
+
+def due(now: datetime) -> list[int]:
+    """The ids of tables that wait for a worker, in one query."""
+    return list(StoredFigure.objects.due(now).values_list("pk", flat=True))
+
+
+def work(pk: int, make: Callable[[Wish], tuple[str, Iterable[dict[str, Any]]]]) -> bool:
+    """Make a table that is waited for, unless another worker is at it; whether it was made.
+
+    `make` gives the state that the rows rest on, taken before them, and the rows. What fails is
+    logged, and said to who waits.
+    """
+    figure = _take(pk)
+    if figure is None:
+        return False
+    wish = _wish(figure)
+    begun = time.perf_counter()
+    try:
+        with progress.heard(_noting(figure)):
+            state, rows = make(wish)
+            store(wish, state, list(rows), time.perf_counter() - begun)
+    except Exception as error:
+        log.exception("Making the figures %s of %s failed.", wish.table, wish.project.slug)
+        with writing.transact():
+            figure.fail(f"{type(error).__name__}: {error}"[:500], until=clock.now() + REST)
+        return False
+    return True
+
+
+def _take(pk: int) -> StoredFigure | None:
+    now = clock.now()
+    with writing.transact():
+        free = StoredFigure.objects.due(now).select_for_update(of=("self",), skip_locked=True)
+        figure = free.select_related("project").filter(pk=pk).first()
+        if figure:
+            figure.hold("", 0, 0, until=now + LEASE)
+    return figure
+
+
+def _wish(figure: StoredFigure) -> Wish:
+    runs, by = (tuple(figure.asked[name]) for name in ("runs", "by"))
+    return Wish(figure.project, figure.table, runs, by)
+
+
+def _noting(figure: StoredFigure) -> progress.Tell:
+    """Notes on the figure's row how far it is, now and then."""
+    noted = 0.0
+
+    def note(step: str, done: int, total: int) -> None:
+        nonlocal noted
+        if time.monotonic() - noted < NOTE_EVERY:
+            return
+        with writing.transact():
+            figure.hold(step, done, total, until=clock.now() + LEASE)
+        noted = time.monotonic()
+
+    return note
+
+
+def _plain(value: Any) -> Any:
+    """A number of an array as Python's own."""
+    return value.item()

@@ -1,0 +1,38 @@
+"""How far the making of figures is: told by whoever makes them, heard by whoever has them made."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# What is being done in words, how many are done, and of how many.
+Tell = Callable[[str, int, int], None]
+
+_hears: ContextVar[Tell | None] = ContextVar("hears", default=None)
+
+
+@contextmanager
+def heard(by: Tell) -> Iterator[None]:
+    """Within it `by` hears of every step; it may be called often."""
+    token = _hears.set(by)
+    try:
+        yield
+    finally:
+        _hears.reset(token)
+
+
+def tell(step: str, done: int, total: int) -> None:
+    """So many of so many are done of this step, such as "comparing runs"."""
+    hears = _hears.get()
+    if hears:
+        hears(step, done, total)
+
+
+def through(parts: Sequence[T], step: str) -> Iterator[T]:
+    """The parts one after the other, telling how many are done."""
+    for done, part in enumerate(parts):
+        tell(step, done, len(parts))
+        yield part
+    tell(step, len(parts), len(parts))

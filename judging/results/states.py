@@ -1,0 +1,66 @@
+"""What a table of figures rests on, as a digest: figures are true as long as it is the same.
+
+It is made of how often triggers counted a change of the runs' outcomes, replies and items, and of
+what holds of these (`judging.touches`), of what the runs pin, and of the code that reckons. It
+must be taken before the figures are made: a change that comes while they are made then belongs to
+a later state, so that no figures are ever taken for newer than they are.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+from django.conf import settings
+
+from annotation.models import Project
+from judging import touches
+from judging.models import Run
+from judging.strategies import digest
+
+# What reckons, and what it reads at the start: another release makes all figures anew.
+CODE = ("stats", "judging/results", "judging/replies", "annotation/leads", "annotation/taxonomy.*")
+
+
+def of(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
+    """The state of figures of these runs; `of_people` if they rest on the project's labels and on
+    items beside those of the runs. Two short queries, whatever was asked and labelled."""
+    checks = _checks(runs)
+    resting = [*(run.pk for run in runs), *(pk for pk, *_ in checks)]
+    subjects = [touches.of_run(pk) for pk in resting]
+    people: list[Any] = []
+    if of_people:
+        subjects.append(touches.of_project(project.pk))
+        people = [project.task_type_id, *project.members.order_by("pk").values_list("pk", "alias")]
+    counted = touches.counts(subjects)
+    return digest([code(), [_pinned(run) for run in runs], checks, people, counted])
+
+
+def _pinned(run: Run) -> list[Any]:
+    names = [run.number, run.endpoint.name, run.strategy.slug, run.strategy.number]
+    return [run.pk, *names, run.digest, run.parser, run.samples]
+
+
+def _checks(runs: Sequence[Run]) -> list[list[Any]]:
+    """Runs that rest on these, such as checks of their explanations; whether they are in use."""
+    over = Run.objects.filter(sources__in=runs).order_by("pk").distinct()
+    found = over.values_list("pk", "state", "archived_at", "parser")
+    return [[pk, state, str(archived), parser] for pk, state, archived, parser in found]
+
+
+@cache
+def code() -> str:
+    """A digest of what reckons."""
+    found = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
+    for path in sorted(_files()):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _files() -> Iterator[Path]:
+    for named in CODE:
+        for path in settings.BASE_DIR.glob(named):
+            yield from (path.rglob("*.py") if path.is_dir() else [path])

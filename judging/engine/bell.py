@@ -17,6 +17,7 @@ from django.db import close_old_connections, connections
 from annotation import settings
 from judging import clock
 from judging.engine import asking, leasing, living
+from judging.results import figures
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ KINDS = (
         lambda now: settings.due(now),
         lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
     ),
+    Kind("table of figures", lambda now: figures.due(now), lambda pk: figures.work(pk)),
 )
 
 

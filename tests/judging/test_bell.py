@@ -12,6 +12,7 @@ from annotation import settings
 from judging import tasks
 from judging.engine import asking, embedded, leasing, living
 from judging.engine.bell import Bell
+from judging.results import figures
 
 Due = Callable[[Callable[[], list[int]]], None]
 
@@ -28,6 +29,7 @@ def _nothing_left_over() -> Iterator[None]:
 def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
     monkeypatch.setattr(settings, "due", lambda now: [])
+    monkeypatch.setattr(figures, "due", lambda now: [])
     monkeypatch.setattr(living, "beat", lambda worker, now: None)
     monkeypatch.setattr(living, "end", lambda worker: None)
     return lambda answer: monkeypatch.setattr(leasing, "due_endpoints", lambda now: answer())
@@ -181,6 +183,7 @@ def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
 ) -> None:
     monkeypatch.setattr(leasing, "due_endpoints", lambda now: [])
     monkeypatch.setattr(settings, "due", lambda now: [])
+    monkeypatch.setattr(figures, "due", lambda now: [])
     bell = Bell(every=0.02)
     bell.start()
     assert wait_for(lambda: living.works(1, timezone.now()))

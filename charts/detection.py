@@ -27,28 +27,24 @@ class Point:
     n: int
 
 
-def dot_plot(points: Sequence[Point], *, title: str) -> dict[str, Any]:
+def dot_plot(points: Sequence[Point], *, title: str, series: str = "Run") -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down, a row of marks for each run in them.
 
     Groups and runs stand in the order in which `points` names them first. `title` says what the
-    rate is. Without points it is a chart without marks.
+    rate is, `series` what the runs are. Without points it is a chart without marks.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
     base = alt.Chart(alt.Data(values=[asdict(point) for point in points])).encode(
         y=alt.Y("group:N", title=None, sort=groups).axis(
-            labelLimit=130, labelPadding=8, ticks=False, domain=False, labelExpr=_TWO_LINES
+            labelLimit=130, labelPadding=8, ticks=False, domain=False, labelExpr=marks.TWO_LINES
         ),
         yOffset=alt.YOffset("run:N", sort=runs),
-        tooltip=_tooltip(title),
-        color=marks.colour("run", runs, "Run"),
+        tooltip=_tooltip(title, series),
+        color=marks.colour("run", runs, series),
     )
-    layers = alt.layer(_intervals(base, title), _dots(base, runs, title))
+    layers = alt.layer(_intervals(base, title), _dots(base, runs, title, series))
     return marks.as_spec(layers.properties(width="container", height=_height(groups, runs)))
-
-
-# Vega draws a list of texts as lines.
-_TWO_LINES = "split(datum.label, ': ')"
 
 
 def _intervals(base: alt.Chart, title: str) -> alt.Chart:
@@ -56,9 +52,9 @@ def _intervals(base: alt.Chart, title: str) -> alt.Chart:
     return defined.mark_rule(strokeWidth=2, opacity=0.75).encode(x=_rate("low", title), x2="high")
 
 
-def _dots(base: alt.Chart, runs: Sequence[str], title: str) -> alt.Chart:
+def _dots(base: alt.Chart, runs: Sequence[str], title: str, series: str) -> alt.Chart:
     dots = base.mark_point(size=MARK_SIZE, filled=True, opacity=1)
-    return dots.encode(x=_rate("rate", title), shape=marks.shape("run", runs, "Run"))
+    return dots.encode(x=_rate("rate", title), shape=marks.shape("run", runs, series))
 
 
 def _rate(field: str, title: str) -> alt.X:
@@ -66,9 +62,9 @@ def _rate(field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
 
 
-def _tooltip(title: str) -> list[alt.Tooltip]:
+def _tooltip(title: str, series: str) -> list[alt.Tooltip]:
     return [
-        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("run:N", title=series),
         alt.Tooltip("group:N", title="Items"),
         alt.Tooltip("rate:Q", title=title, format=".1%"),
         alt.Tooltip("low:Q", title="95 % from", format=".1%"),

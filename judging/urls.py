@@ -6,11 +6,11 @@ from judging.views import (
     endpoints,
     remaking,
     replies,
-    results,
     runs,
     starting,
     strategies,
 )
+from judging.views.results import downloads, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
@@ -47,10 +47,11 @@ urlpatterns = [
     path(STRATEGY + "parse/", authoring.parse, name="strategy-parse"),
     path("projects/<slug:slug>/item-keys/", authoring.keys, name="item-keys"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
-    path("projects/<slug:slug>/results/", results.results, name="results"),
+    path("projects/<slug:slug>/results/", showing.index, name="results"),
     path(
         "projects/<slug:slug>/results/<slug:table>.<slug:form>",
-        results.download,
+        downloads.table,
         name="results-download",
     ),
+    path("projects/<slug:slug>/results/<slug:page>/", showing.page, name="results-page"),
 ]

@@ -112,6 +112,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/item-keys/": {"GET": "run"},
     "projects/<slug:slug>/budget/": {"GET": "results", "POST": "manage"},
     "projects/<slug:slug>/results/": {"GET": "results"},
+    "projects/<slug:slug>/results/<slug:page>/": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
     "api/v1/endpoints/": {"GET": "run"},
@@ -201,7 +202,7 @@ def world(db: None) -> World:
     make_run(people)
     names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
-    names |= {"name": selecting.BASELINE, "strategy": "vanilla"}
+    names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
     return World(people, names | {"url": "nothing", "id": "1"})
 
 

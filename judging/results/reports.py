@@ -12,6 +12,8 @@ from stats.rates import clustered_wilson
 
 __all__ = ["FIELDS", "UnknownField", "left_out", "place", "undetected"]
 
+LEFT_OUT = ("pending", "other_revision")
+
 
 @dataclass(frozen=True)
 class Undetected:
@@ -55,15 +57,6 @@ class Undetected:
         }
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """Outcomes of a run that no figure counts: not asked yet, or the item is held for something
-    else than when it was judged (corrected texts, another resolution)."""
-
-    pending: int
-    other_revision: int
-
-
 def undetected(
     runs: Iterable[Run], by: Sequence[str] = ("ability", "category")
 ) -> list[Undetected]:
@@ -82,16 +75,34 @@ def undetected(
     return [_row(sums) for sums in found]
 
 
-def left_out(run: Run) -> LeftOut:
-    """How many outcomes of a run no figure counts, by reason."""
-    (found,) = counting.records(f"SELECT COUNT(*) AS n {_counted([run])}")
-    pending = run.outcomes.main().pending().count()
-    return LeftOut(pending, run.outcomes.main().count() - pending - found["n"])
+def left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """The table `left_out`: how many outcomes of each run no figure counts, by reason.
+
+    `pending` are not asked about yet; of `other_revision` the item is held for something else than
+    when it was judged (corrected texts, another resolution). Three queries, and none without a run.
+    """
+    known = {run.pk: run for run in runs}
+    if not known:
+        return []
+    of_runs = f"o.run_id IN ({', '.join(map(str, known))}) AND o.main"
+    pending = _numbers(f"{of_runs} AND o.result = 'pending'")
+    settled = _numbers(f"{of_runs} AND o.result <> 'pending'")
+    held = _numbers(counting.counted(known))
+    return [
+        {
+            **counting.run_columns(run),
+            "pending": pending.get(pk, 0),
+            "other_revision": settled.get(pk, 0) - held.get(pk, 0),
+        }
+        for pk, run in known.items()
+    ]
 
 
-def _counted(runs: Iterable[Run]) -> str:
+def _numbers(such: str) -> dict[int, int]:
+    """How many outcomes of each run are such."""
     table = Outcome._meta.db_table
-    return f"FROM {table} AS o WHERE {counting.counted(run.pk for run in runs)}"
+    statement = f"SELECT o.run_id, COUNT(*) AS n FROM {table} AS o WHERE {such} GROUP BY o.run_id"
+    return {row["run_id"]: int(row["n"]) for row in counting.records(statement)}
 
 
 def _row(found: Summed) -> Undetected:

@@ -206,6 +206,13 @@ RESULTS: dict[str, Figures] = {
         of_people=False,
         groups="outcomes",
     ),
+    "left_out": Figures(
+        (*RUN, *reports.LEFT_OUT),
+        False,
+        _of_all(reports.left_out),
+        at_once=MANY,
+        of_people=False,
+    ),
     "sensitivity": Figures(
         (*RUN, *sensing.COLUMNS), False, _of_all(sensing.sensitivities), of_people=False
     ),

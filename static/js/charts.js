@@ -38,13 +38,24 @@ function theme() {
   };
 }
 
+const drawn = new Map();
+
 async function draw(place) {
   const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
-  await window.vegaEmbed(place, spec, { ...OPTIONS, config: theme() });
+  drawn.get(place)?.finalize();
+  drawn.set(place, await window.vegaEmbed(place, spec, { ...OPTIONS, config: theme() }));
 }
 
 function drawAll() {
+  for (const place of drawn.keys()) {
+    if (!place.isConnected) forget(place);
+  }
   for (const place of document.querySelectorAll("[data-chart]")) draw(place);
+}
+
+function forget(place) {
+  drawn.get(place).finalize();
+  drawn.delete(place);
 }
 
 // Made here, or vega-tooltip would put it outside the landmarks of the page.
@@ -53,4 +64,5 @@ tooltip.id = "vg-tooltip-element";
 document.querySelector("main").append(tooltip);
 
 drawAll();
+document.addEventListener("htmx:after:swap", drawAll);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

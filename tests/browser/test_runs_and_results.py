@@ -60,7 +60,7 @@ def test_results_and_their_chart(
 ) -> None:
     judged(project)
     judged(project)
-    page = open_page(member.account, address("results"), **look(width, scheme))
+    page = open_page(member.account, address("results-page", "overview"), **look(width, scheme))
     # Two runs, two groups: four dots, each with an interval.
     expect(
         page.locator("[data-chart] .mark-symbol path[aria-roledescription=point]")

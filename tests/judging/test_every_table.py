@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 WITH_ROWS = {
     "categories", "undetected", "scores", "score_changes", "verdicts", "order_effect", "repeats",
     "explanations", "sensitivity", "compare", "blindspots", "cost", "missing",
-    "dataset",
+    "dataset", "left_out",
 }  # fmt: skip
 
 

@@ -16,7 +16,9 @@ from tests.judging.builders_judging import make_items, make_judged, make_run
 
 pytestmark = pytest.mark.django_db
 
-PAGE = "/projects/fbi/results/"
+INDEX = "/projects/fbi/results/"
+PAGE = f"{INDEX}by-category/"
+WITH_INTERVALS = "?intervals=yes"
 
 
 def shown(browser: Client, query: str = "", page: str = PAGE) -> str:
@@ -65,20 +67,26 @@ def test_no_run_yet_says_what_to_do(browser: Client, project: Project) -> None:
 def test_a_run_without_figures_says_so(browser: Client, project: Project) -> None:
     make_items(project, 2)
     make_run(project)
-    assert "No figures yet" in shown(browser)
+    assert "No figures here yet" in shown(browser)
 
 
 def test_detection_is_the_share_that_was_noticed(browser: Client, project: Project) -> None:
     three_of_four(project)
+    assert rows(shown(browser))["Number errors"] == "75.0 % n 4, 1 missing"
+
+
+def test_intervals_are_shown_when_asked_for(browser: Client, project: Project) -> None:
+    three_of_four(project)
     # Wilson for 3 of 4: 30.1 % to 95.4 %
-    assert rows(shown(browser))["Number errors"] == "75.0 % 30.1 % to 95.4 % | 4 + 1 missing"
+    found = rows(shown(browser, WITH_INTERVALS))
+    assert found["Number errors"] == "75.0 % 30.1 % to 95.4 % n 4, 1 missing"
 
 
 def test_the_switch_shows_what_was_not_noticed(browser: Client, project: Project) -> None:
     three_of_four(project)
-    found = rows(shown(browser, "?measure=undetected"))
-    assert found["Number errors"] == "25.0 % 4.6 % to 69.9 % | 4 + 1 missing"
-    assert found["Factual"] == "25.0 % 4.6 % to 69.9 % | 4 + 1 missing"
+    found = rows(shown(browser, f"{WITH_INTERVALS}&measure=undetected"))
+    assert found["Number errors"] == "25.0 % 4.6 % to 69.9 % n 4, 1 missing"
+    assert found["Factual"] == "25.0 % 4.6 % to 69.9 % n 4, 1 missing"
 
 
 def test_score_invariant_is_read_the_other_way(browser: Client, project: Project) -> None:
@@ -101,7 +109,7 @@ def test_score_invariant_repeats_are_read_the_other_way_too(
     judged = [(original, "undetected"), (repeat[0], "detected")]
     make_judged(project, judged, with_duplicates=True)
     page = shown(browser)
-    assert rows(page)["Formatting score-invariant: false alarms"].startswith("100.0 %")
+    assert rows(page)["Formatting score-invariant: false alarms, low is good"].startswith("100.0 %")
     assert page.count('data-heat="4"') == 1  # As bad as it gets, not a perfect detection.
 
 
@@ -129,13 +137,15 @@ def test_a_few_false_alarms_are_not_shaded_and_many_missed_errors_are(
 def test_an_undefined_rate_is_a_dash_with_its_reason(browser: Client, project: Project) -> None:
     [item] = make_items(project, 1)
     make_judged(project, [(item, "missing")])
-    assert rows(shown(browser))["Number errors"] == "— nothing parsed | 0 + 1 missing"
+    assert rows(shown(browser))["Number errors"] == "— nothing parsed n 0, 1 missing"
 
 
 def test_an_undefined_interval_says_why(browser: Client, project: Project) -> None:
     items = make_items(project, 2, cluster="same")
     make_judged(project, [(item, "detected") for item in items])
-    assert rows(shown(browser))["Number errors"] == "100.0 % no interval: one cluster | 2"
+    assert rows(shown(browser, WITH_INTERVALS))["Number errors"] == (
+        "100.0 % no interval: one cluster n 2"
+    )
 
 
 def test_a_cell_leads_to_exactly_its_items(browser: Client, project: Project) -> None:
@@ -152,7 +162,7 @@ def test_runs_are_chosen_by_number(browser: Client, project: Project) -> None:
     three_of_four(project)
     false_alarm(project)
     assert "Factual" not in rows(shown(browser, "?run=2"))
-    assert rows(shown(browser, "?run=1&run=2"))["Factual"].endswith("| — no items | 0")
+    assert rows(shown(browser, "?run=1&run=2"))["Factual"].endswith("| — no items")
 
 
 @pytest.mark.parametrize("query", ["?run=7", "?run=x", "?run=1&run=7"])
@@ -172,7 +182,7 @@ def test_what_is_left_out_is_said_in_words(browser: Client, project: Project) ->
     make_resolution(first)
     page = shown(browser)
     assert "1 outcome</a> left out, because texts or resolution of the item changed" in page
-    assert rows(page)["Number errors"].endswith("| 3 + 1 missing")
+    assert rows(page)["Number errors"].endswith("n 3, 1 missing")
     assert items_of(browser, "?counted=no") == ["item-1"]
     assert items_of(browser, "?counted=yes&result=parsed") == ["item-2", "item-3", "item-4"]
 
@@ -185,10 +195,10 @@ def test_page_api_file_and_command_say_the_same(
     printed = json.loads(capsys.readouterr().out)
     row = next(row for row in printed["rows"] if row["category"] == "number-errors")
     assert browser.get("/api/v1/projects/fbi/results/undetected/").json() == printed
-    assert browser.get(f"{PAGE}undetected.json").json() == printed
+    assert browser.get(f"{INDEX}undetected.json").json() == printed
     cell = rows(shown(browser, "?measure=undetected"))["Number errors"]
     assert cell.startswith(f"{row['rate']:.1%}".replace("%", " %"))
-    assert cell.endswith(f"{row['parsed']} + {row['missing']} missing")
+    assert cell.endswith(f"n {row['parsed']}, {row['missing']} missing")
 
 
 def test_the_csv_file_is_the_commands(
@@ -197,7 +207,7 @@ def test_the_csv_file_is_the_commands(
     three_of_four(project)
     call_command("results", "undetected", project="fbi", format="csv", by="ability")
     printed = capsys.readouterr().out
-    sent = browser.get(f"{PAGE}undetected.csv?by=ability")
+    sent = browser.get(f"{INDEX}undetected.csv?by=ability")
     assert sent.content.decode().splitlines() == printed.splitlines()
     assert "fbi-undetected.csv" in sent.headers["Content-Disposition"]
     assert next(csv.DictReader(io.StringIO(printed)))["rate"] == "0.25"
@@ -207,13 +217,13 @@ def test_the_csv_file_is_the_commands(
 def test_a_file_that_is_not_there_is_not_found(
     browser: Client, project: Project, name: str
 ) -> None:
-    assert browser.get(PAGE + name).status_code == 404
+    assert browser.get(INDEX + name).status_code == 404
 
 
 def test_the_chart_has_the_figures_of_the_abilities(browser: Client, project: Project) -> None:
     three_of_four(project)
-    page = browser.get(PAGE).content.decode()
-    found = re.search(r'<script id="rates" type="application/json">(.*?)</script>', page)
+    page = browser.get(f"{INDEX}overview/").content.decode()
+    found = re.search(r'<script id="figures-chart" type="application/json">(.*?)</script>', page)
     assert found
     [point] = json.loads(found[1])["data"]["values"]
     assert (point["group"], point["rate"], point["n"]) == ("Factual", 0.75, 4)

@@ -1,0 +1,90 @@
+"""What do the replies divide into? One stacked bar a group, its parts as shares of its items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+BAR = 26
+# A part that is narrower has no room for its number.
+LEAST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """So many items of a group are of one kind; a fraction where repeats share an item."""
+
+    group: str
+    kind: str
+    n: float
+
+
+def bars(parts: Sequence[Part], *, kinds: Sequence[str], title: str) -> dict[str, Any]:
+    """A Vega-Lite specification: groups from the top down in their order, kinds from left to right.
+
+    Kinds go from dark to light, are outlined, and carry their number where there is room, so that
+    no colour needs to be told from another. A group without items has no bar.
+    """
+    groups = list(dict.fromkeys(part.group for part in parts))
+    base = alt.Chart(alt.Data(values=_values(parts, kinds))).encode(
+        y=alt.Y("group:N", title=None, sort=groups).axis(
+            labelLimit=170, labelPadding=8, ticks=False, domain=False, labelExpr=marks.TWO_LINES
+        ),
+        tooltip=_tooltip(),
+    )
+    drawn = base.mark_bar(stroke=marks.OUTLINE, strokeWidth=1, height=alt.RelativeBandSize(0.72))
+    layers = alt.layer(
+        drawn.encode(x=_share("from", title), x2="to", color=marks.ordered("kind", kinds, "")),
+        _numbers(base, kinds),
+    ).resolve_scale(color="independent")
+    return marks.as_spec(layers.properties(width="container", height=_height(groups)))
+
+
+def _values(parts: Sequence[Part], kinds: Sequence[str]) -> list[dict[str, Any]]:
+    """Each part with where it begins and ends as a share of its group."""
+    totals: dict[str, float] = {}
+    for part in parts:
+        totals[part.group] = totals.get(part.group, 0) + part.n
+    ends: dict[str, float] = dict.fromkeys(totals, 0.0)
+    found = []
+    for part in sorted(parts, key=lambda part: kinds.index(part.kind)):
+        if not totals[part.group]:
+            continue
+        share, begin = part.n / totals[part.group], ends[part.group]
+        ends[part.group] = begin + share
+        place = {"from": begin, "to": begin + share, "middle": begin + share / 2, "share": share}
+        said = {"group": part.group, "kind": part.kind, "n": part.n, "of": totals[part.group]}
+        found.append({**said, **place})
+    return found
+
+
+def _numbers(base: alt.Chart, kinds: Sequence[str]) -> alt.Chart:
+    wide = base.transform_filter(f"datum.share >= {LEAST}")
+    return wide.mark_text(fontSize=11, baseline="middle").encode(
+        x=_share("middle", None),
+        text=alt.Text("n:Q", format=",.3~r"),
+        color=marks.on_ordered("kind", kinds),
+    )
+
+
+def _share(field: str, title: str | None) -> alt.X:
+    axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
+    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("group:N", title="Items"),
+        alt.Tooltip("kind:N", title="Kind"),
+        alt.Tooltip("n:Q", title="n", format=",.3~r"),
+        alt.Tooltip("of:Q", title="of", format=",.3~r"),
+        alt.Tooltip("share:Q", title="Share", format=".1%"),
+    ]
+
+
+def _height(groups: Sequence[str]) -> int:
+    two_lines = any(": " in group for group in groups)
+    return max(1, len(groups)) * (BAR + 10 if two_lines else BAR)

@@ -1,0 +1,182 @@
+"""By category: which errors pass? (study 000, tables 6 to 10 and 18)."""
+
+from collections.abc import Sequence
+
+from judging.models import Run
+from judging.views.results import cells, flat, matrix, measures, stacks
+from judging.views.results.cells import Rate, Row
+from judging.views.results.grids import Cell, Column
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+
+TABLES = {"000": ("table 6", "table 7", "table 8", "table 9", "table 10", "table 18")}
+NO_SCORES = (
+    "None of the chosen runs scored the gold and the perturbed answer apart. Choose a run of such a"
+    " strategy, for example vanilla, rubric or axis."
+)
+_UNDECIDED = "The chosen runs have decided no item that figures count."
+_DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
+_ENDS = {"gold_at_bottom": "At the bottom", "between": "Between", "gold_at_top": "At the top"}
+
+
+def counts(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """The study's table: of how many items how many were noticed."""
+    judging = {run.number for run in measures.judging(asked)}
+    rows = [row for row in tables[0] if row["run"] in judging]
+    figures = (
+        (Column("Total", "total"), _total),
+        (Column("Missing", "missing"), _of("missing")),
+        (Column("Parsed", "parsed"), _of("parsed")),
+        (Column("Detected", "detected"), _of("detected")),
+        (Column("Undetected", "undetected"), _of("undetected")),
+        (Column("Undetected rate", "rate"), _undetected),
+    )
+    grid = flat.table(asked, "Detected and undetected items", rows, figures)
+    kinds = {"undetected": "Undetected", "detected": "Detected"}
+    drawing = stacks.drawing(asked, rows, kinds, "Share of the parsed items", "What was noticed")
+    return Shown(grid, drawing, measures.MEASURES["undetected"].words)
+
+
+def directions(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """Where the perturbed answer was scored against the gold one."""
+    rows = _apart(tables[0])
+    shares = [(Column(title, name), stacks.share(name)) for name, title in _DIRECTIONS.items()]
+    means = (
+        (Column("Mean of gold", "mean_gold"), _mean("mean_gold")),
+        (Column("Mean of perturbed", "mean_pert"), _mean("mean_pert")),
+    )
+    grid = flat.table(asked, "Scores against gold", rows, (*stacks.COUNTED, *shares, *means))
+    words = (
+        "The score of the perturbed answer against that of the gold one. Lower is detected; equal"
+        " and higher are not. On score-invariant items lower is a false alarm."
+    )
+    caption = "Scores of perturbed answers against gold"
+    return Shown(grid, stacks.drawing(asked, rows, _DIRECTIONS, "Share of items", caption), words)
+
+
+def changes(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """How far the perturbed answer was scored from the gold one."""
+    rows = tables[0]
+    figures = (
+        (Column("Change", "change"), _change),
+        (Column("Items", "n"), lambda run, row: cells.share(row["n"], row["parsed"])),
+        (Column("Parsed", "parsed"), _of("parsed")),
+        (Column("Missing", "missing"), _of("missing")),
+    )
+    grid = flat.table(asked, "How far scores moved", rows, figures)
+    words = "Perturbed minus gold, in points of the scale; below zero the error was noticed."
+    return Shown(grid, _strips(asked, rows), words)
+
+
+def ends(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """How many golds stand where nothing more can be seen."""
+    rows = [
+        {**row, "between": row["parsed"] - row["gold_at_bottom"] - row["gold_at_top"]}
+        for row in tables[0]
+        if row["gold_at_top"] is not None
+    ]
+    shares = [(Column(title, name), stacks.share(name)) for name, title in _ENDS.items()]
+    scale = (Column("Scale", "at_top"), _scale)
+    grid = flat.table(
+        asked, "Golds at the ends of the scale", rows, (*stacks.COUNTED, scale, *shares)
+    )
+    words = (
+        "How many gold answers were scored at an end of the scale. From the bottom no score can be"
+        " lower, so no error can be noticed there."
+    )
+    caption = "Scores of gold answers by their place on the scale"
+    return Shown(grid, stacks.drawing(asked, rows, _ENDS, "Share of golds", caption), words)
+
+
+def _total(run: Run, row: Row) -> Cell:
+    return cells.count(row["total"], cells.items(run, row))
+
+
+def _of(name: str) -> stacks.Draw:
+    """The count in a column that is a result as well."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        return cells.count(row[name], cells.items(run, row, result=name))
+
+    return cell
+
+
+def _mean(name: str) -> stacks.Draw:
+    return lambda run, row: cells.number(row[name])
+
+
+def _undetected(run: Run, row: Row) -> Cell:
+    bad = "low" if measures.is_invariant(row) else "high"
+    return cells.rate(row, Rate(bad=bad), href=cells.items(run, row, result="undetected"))
+
+
+def _change(run: Run, row: Row) -> Cell:
+    change = row["change"]
+    return Cell(f"{change:+g}".replace("-", "−") if change else "0", change)
+
+
+def _scale(run: Run, row: Row) -> Cell:
+    return Cell(f"{row['bottom']:g} to {row['at_top']:g}", row["at_top"])
+
+
+def _apart(rows: Rows) -> Rows:
+    return [row for row in rows if row["lower"] is not None]
+
+
+def _strips(asked: Asked, rows: Rows) -> Drawing | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import strips
+
+    steps = [
+        strips.Step(flat.label(asked, row), row["change"], row["share"], row["n"]) for row in rows
+    ]
+    caption = "How far scores moved: share of the parsed items by perturbed minus gold."
+    return Drawing(strips.strips(steps, title="Perturbed minus gold"), caption) if steps else None
+
+
+VIEWS = (
+    View(
+        slug="rates",
+        title="Side by side",
+        asks=matrix.ASKS,
+        show=matrix.show,
+        studies={},
+        empty=_UNDECIDED,
+        switches=(measures.SWITCH,),
+    ),
+    View(
+        slug="counts",
+        title="Counts",
+        asks=(Ask("undetected"),),
+        show=counts,
+        studies=TABLES,
+        empty=_UNDECIDED,
+        switches=(flat.grouped(flat.CATEGORIES),),
+    ),
+    View(
+        slug="scores",
+        title="Lower, equal, higher",
+        asks=(Ask("scores"),),
+        show=directions,
+        studies={},
+        empty=NO_SCORES,
+        switches=(flat.grouped(),),
+    ),
+    View(
+        slug="changes",
+        title="How far",
+        asks=(Ask("score_changes"),),
+        show=changes,
+        studies={},
+        empty=NO_SCORES,
+        switches=(flat.grouped(),),
+    ),
+    View(
+        slug="ends",
+        title="Ends of the scale",
+        asks=(Ask("scores"),),
+        show=ends,
+        studies={},
+        empty=NO_SCORES,
+        switches=(flat.grouped(),),
+    ),
+)

@@ -1,0 +1,124 @@
+"""Explanations: what is noticed in words alone? (study 000, section 5.3, figure 2, tables 21 to
+24)."""
+
+from collections.abc import Sequence
+
+from judging.models import Run
+from judging.views.results import cells, dots, flat, stacks
+from judging.views.results.cells import Rate, Row
+from judging.views.results.grids import Cell, Column
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+
+UNCHECKED = (
+    "The explanations of none of the chosen runs were checked. Open a run whose strategy asks for"
+    " explanations and press “Check explanations”."
+)
+KINDS = {
+    "detected": "Detected by the score",
+    "found": "By the explanation alone",
+    "unnoticed": "Not at all",
+}
+_AFTER = Rate("rate_after", bad="high")
+_FOUND = Rate("found_rate", "found_low", "found_high", "equal")
+_CREDIT = Rate("false_credit", "false_credit_low", "false_credit_high", "gold_checked", bad="high")
+
+
+def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """What the score notices, what the explanation does, and what nothing does."""
+    rows = tables[0]
+    figures = (
+        *stacks.COUNTED,
+        (Column(KINDS["detected"], "detected"), _result("detected")),
+        (Column("Equal scores", "equal"), stacks.share("equal")),
+        (Column(KINDS["found"], "found"), _found),
+        (Column(KINDS["unnoticed"], "unnoticed"), _unnoticed),
+        (Column("Found of the equal", "found_rate"), _rate(_FOUND, "equal")),
+        (Column("Undetected rate after credit", "rate_after"), _rate(_AFTER)),
+    )
+    grid = flat.table(asked, "What explanations add", rows, figures)
+    words = (
+        "Where both answers were scored equal, a check reads the explanation of the perturbed one"
+        " for an error that it reports all the same. Checks that cannot be read count as not found."
+    )
+    whole = [row for row in rows if row["unnoticed"] is not None]
+    caption = "Detected by the score, by the explanation alone, and not at all"
+    return Shown(grid, stacks.drawing(asked, whole, KINDS, "Share of items", caption), words)
+
+
+def credit(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """How often an error is read out of the explanation of an answer without one."""
+    rows = [row for row in tables[0] if row["gold_check"] is not None]
+    figures = (
+        (Column("Found in perturbed answers", "found_rate"), _rate(_FOUND, "equal")),
+        (Column("False credit: found in gold answers", "false_credit"), _rate(_CREDIT, "equal")),
+    )
+    grid = flat.table(asked, "False credit", rows, figures)
+    words = (
+        "The same check on the explanations of gold answers, which have no error to report. What it"
+        " finds there is false credit: the nearer both rates, the less an explanation says."
+    )
+    return Shown(grid, _drawing(asked, rows), words)
+
+
+def _result(name: str) -> stacks.Draw:
+    return lambda run, row: cells.share(
+        row[name], row["parsed"], cells.items(run, row, result=name)
+    )
+
+
+def _found(run: Run, row: Row) -> Cell:
+    """Leads to the items in the check that found them."""
+    href = cells.items(run, row, row["check"], result="detected")
+    return cells.share(row["found"], row["parsed"], href)
+
+
+def _unnoticed(run: Run, row: Row) -> Cell:
+    if row["unnoticed"] is None:
+        return Cell(reason=row["reason"] or "")
+    return cells.share(row["unnoticed"], row["parsed"], cells.items(run, row, result="undetected"))
+
+
+def _rate(such: Rate, detail: str = "") -> stacks.Draw:
+    which = {"result": "parsed", **({"detail": detail} if detail else {})}
+
+    def cell(run: Run, row: Row) -> Cell:
+        return cells.rate({"reason": "", **row}, such, href=cells.items(run, row, **which))
+
+    return cell
+
+
+def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
+    series = {"perturbed answers": _FOUND, "gold answers": _CREDIT}
+    found = [
+        (title, flat.label(asked, row), cells.estimate({"reason": "", **row}, such))
+        for row in rows
+        for title, such in series.items()
+    ]
+    title = "Explanations in which an error is found"
+    caption = f"{title}, of perturbed and of gold answers, with 95 % intervals."
+    return dots.drawing(found, title=title, caption=caption, series="Of")
+
+
+VIEWS = (
+    View(
+        slug="credit-of-words",
+        title="By score and by explanation",
+        asks=(Ask("explanations"),),
+        show=show,
+        studies={"000": ("figure 2", "table 21", "table 22", "table 23", "table 24")},
+        empty=UNCHECKED,
+        switches=(flat.grouped(),),
+    ),
+    View(
+        slug="false-credit",
+        title="False credit",
+        asks=(Ask("explanations"),),
+        show=credit,
+        studies={},
+        empty=(
+            "The explanations of gold answers were not checked for any of the chosen runs. Start a"
+            " run of explanation-check-gold over one of them."
+        ),
+        switches=(flat.grouped(),),
+    ),
+)

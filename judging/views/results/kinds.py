@@ -1,0 +1,150 @@
+"""What a result page is made of, and what the address asks of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+
+from annotation.models import Membership, Project
+from judging.models import Run
+from judging.results import figures
+from judging.views.results.grids import Grid
+
+Rows = list[dict[str, Any]]
+
+BY, INTERVALS, RUN, SORT, VIEW = "by", "intervals", "run", "sort", "view"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A table of `tables.RESULTS` and its fields; None: those of the address, else of the view."""
+
+    table: str
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Ways to look at the same figures, by the value in the address; without one the first."""
+
+    name: str
+    title: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the boxes to tick."""
+
+    value: str
+    title: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What else can be shown beside the figures, as boxes to tick; `name` stands in the address."""
+
+    name: str
+    title: str
+    options: Sequence[Choice]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart as a Vega-Lite specification, and what it shows."""
+
+    spec: dict[str, Any]
+    caption: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A view with its figures; `words` say how they are to be read."""
+
+    grid: Grid
+    drawing: Drawing | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to answer the question of a page: tables of figures, and how they are shown.
+
+    `show` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
+    tables and figures of each study that it makes. `empty` says what to do where nothing is shown.
+    """
+
+    slug: str
+    title: str
+    asks: tuple[Ask, ...]
+    show: Callable[["Asked", Sequence[Rows]], Shown]
+    studies: Mapping[str, Sequence[str]]
+    empty: str
+    switches: tuple[Switch, ...] = ()
+    choices: Callable[["Asked"], Sequence[Choices]] | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """One question about evaluators; `picture` names a drawing of `judging/results/_picture`."""
+
+    title: str
+    question: str
+    picture: str
+    views: tuple[View, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an address asks for: a view of a page, of these runs, with the rest in `query`."""
+
+    member: Membership
+    slug: str
+    page: Page
+    view: View
+    runs: Sequence[Run]
+    query: QueryDict
+
+    @property
+    def project(self) -> Project:
+        return self.member.project
+
+    @property
+    def intervals(self) -> bool:
+        """Whether the table shows them; charts always do."""
+        return INTERVALS in self.query
+
+    def said(self, name: str) -> str:
+        """What a switch of the view stands at; `by` may name fields that are no option of it."""
+        options = next(one.options for one in self.view.switches if one.name == name)
+        said = self.query.get(name)
+        first = next(iter(options))
+        return said if said is not None and (said in options or name == BY) else first
+
+    def fields(self, ask: Ask) -> list[str]:
+        """What a table is grouped by."""
+        if ask.by is not None:
+            return figures.fields(ask.by)
+        by_default = any(one.name == BY for one in self.view.switches)
+        return figures.fields(self.said(BY) if by_default else self.query.get(BY, figures.BY))
+
+    @property
+    def here(self) -> str:
+        return self.link()
+
+    @property
+    def runs_query(self) -> str:
+        """What leads to other pages for the same runs; nothing if the address names none."""
+        named = "&".join(f"{RUN}={run.number}" for run in self.runs)
+        return f"?{named}" if RUN in self.query else ""
+
+    def link(self, **changes: str | None) -> str:
+        """The address with these changes; None takes a name out of it."""
+        query = self.query.copy()
+        for name, value in changes.items():
+            query.pop(name, None)
+            if value is not None:
+                query[name] = value
+        return f"?{query.urlencode(safe=',')}"

@@ -1,0 +1,100 @@
+"""Overview: how much do the runs notice? Runs by abilities (study 000, tables 3 to 5)."""
+
+from collections.abc import Sequence
+
+from annotation.leads.grouping import Grouping
+from annotation.querysets import SI_ITEM
+from judging.models import Run
+from judging.results import reports
+from judging.views.results import cells, dots, grids, measures
+from judging.views.results.cells import Row
+from judging.views.results.grids import Cell, Column, Grid, Line
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.measures import Measure
+from stats.estimates import Estimate
+
+ABILITY = Grouping("ability", "Ability")
+# By run, its row without an ability.
+All = dict[int, Row]
+ByAbility = dict[tuple[str, ...], dict[int, Row]]
+
+
+def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """One line a run: its rate over all error items and by ability, false alarms beside."""
+    measure = measures.of(asked)
+    runs = {run.number: run for run in measures.judging(asked)}
+    alone, by_ability = ([row for row in rows if row["run"] in runs] for rows in tables)
+    every: All = {row["run"]: row for row in alone}
+    ordered = sorted(by_ability, key=lambda row: reports.place({"ability": row["ability"]}))
+    found = measures.by_run(ordered, "ability")
+    told = {row["run"] for row in by_ability}
+    lines = [_line(runs[number], every, found, measure) for number in runs if number in told]
+    columns = (Column("Run", "run", is_number=False), Column("All errors", "all"), *_columns(found))
+    noted = [_with_note(column, measure) for column in columns]
+    grid = Grid(f"{measure.title} by run and ability", tuple(noted), _blocks(lines, found))
+    return Shown(grid, _drawing(asked, ordered, measure), measure.words)
+
+
+def _blocks(lines: Sequence[Line], found: ByAbility) -> tuple[grids.Block, ...]:
+    return (grids.Block(tuple(lines)),) if found else ()
+
+
+def _columns(found: ByAbility) -> list[Column]:
+    return [Column(ABILITY.title_of(ability), ability) for (ability,) in found]
+
+
+def _with_note(column: Column, measure: Measure) -> Column:
+    if column.name != SI_ITEM:
+        return column
+    return Column(column.title, column.name, note=measure.on_invariant)
+
+
+def _line(run: Run, every: All, found: ByAbility, measure: Measure) -> Line:
+    cell = _cell(run, every.get(run.number), measure, invariant=False)
+    by_ability = [
+        _cell(run, rows.get(run.number), measure, invariant=ability == SI_ITEM)
+        for (ability,), rows in found.items()
+    ]
+    return Line((cells.run(run), cell, *by_ability))
+
+
+def _cell(run: Run, row: Row | None, measure: Measure, *, invariant: bool) -> Cell:
+    group = row or {}
+    return cells.rate(
+        row,
+        measure.rate(invariant=invariant),
+        href=cells.items(run, group, result="parsed"),
+        missing_href=cells.items(run, group, result="missing"),
+    )
+
+
+def _drawing(asked: Asked, rows: Rows, measure: Measure) -> Drawing | None:
+    names = {run.number: cells.name(run) for run in asked.runs}
+    found = [(names[row["run"]], _group(row, measure), _estimate(row, measure)) for row in rows]
+    caption = (
+        f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
+        f" {measure.on_invariant}. The table has the same figures."
+    )
+    return dots.drawing(found, title=measure.title, caption=caption)
+
+
+def _estimate(row: Row, measure: Measure) -> Estimate:
+    return cells.estimate(row, measure.rate(invariant=measures.is_invariant(row)))
+
+
+def _group(row: Row, measure: Measure) -> str:
+    title = ABILITY.title_of(row["ability"])
+    return f"{title}: {measure.on_invariant}" if measures.is_invariant(row) else title
+
+
+VIEWS = (
+    View(
+        slug="abilities",
+        title="By ability",
+        asks=(Ask("undetected", ""), Ask("undetected", "ability")),
+        show=show,
+        studies={"000": ("table 3", "table 4", "table 5")},
+        empty="The chosen runs have decided no item that figures count.",
+        switches=(measures.SWITCH,),
+    ),
+)

@@ -1,0 +1,175 @@
+"""The index of the result pages, and every page of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from annotation import access
+from annotation.views.painting import HtmxRequest
+from judging import tasks
+from judging.models import Run
+from judging.results import figures
+from judging.views.results import asking, downloads
+from judging.views.results.grids import Column, Grid
+from judging.views.results.kinds import BY, INTERVALS, SORT, VIEW, Asked, Rows, Switch, View
+from judging.views.results.registry import PAGES
+
+STUDIES = {
+    "000": "Study 000: perturbed answers",
+    "001": "Study 001: natural errors",
+    "002": "Study 002: rubric scores",
+    "003": "Study 003: ratings of people",
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    """One place to go to; `current` where one is."""
+
+    title: str
+    href: str
+    current: bool = False
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column's head: what a click on it sorts by, and how it is sorted now."""
+
+    column: Column
+    href: str
+    sorted: str
+
+
+@require_GET
+@login_required
+def index(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every page with its question, and where each table and figure of the studies is."""
+    member = access.member_for(request, slug, right="results")
+    context = {
+        "project": member.project,
+        "member": member,
+        "pages": PAGES,
+        "runs": len(asking.chosen(member.project, request.GET)),
+        "studies": [(title, _of_study(number)) for number, title in STUDIES.items()],
+    }
+    return render(request, "judging/results/index.html", context)
+
+
+@require_GET
+@login_required
+def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
+    """One question, answered for the chosen runs; for a script what changes with a switch alone."""
+    member = access.member_for(request, slug, right="results")
+    wish = asking.asked(member, page, request.GET)
+    context = {
+        "project": member.project,
+        "member": member,
+        "asked": wish,
+        "pages": PAGES,
+        "runs": _offered(wish),
+        **_figures(wish),
+    }
+    template = "judging/results/page.html"
+    return render(request, f"{template}#figures" if request.htmx else template, context)
+
+
+def _figures(wish: Asked) -> dict[str, Any]:
+    """What is shown of a view; while a worker makes some of its tables, how far that is."""
+    answers = asking.answers(wish)
+    making = [one for one in answers if isinstance(one, figures.Making)]
+    for one in making:
+        tasks.ring_for(one)
+    common = {"switches": _switches(wish), "kept": _kept(wish), "making": making}
+    if making:
+        return common
+    return common | _shown(wish, [one.rows for one in answers if isinstance(one, figures.Made)])
+
+
+def _shown(wish: Asked, found: list[Rows]) -> dict[str, Any]:
+    *tables, left_out = found
+    shown = wish.view.show(wish, asking.narrowed(wish, tables))
+    return {
+        "shown": shown,
+        "grid": shown.grid.sorted(wish.query.get(SORT, "")),
+        "headings": _headings(wish, shown.grid),
+        "narrowing": asking.narrowing(wish, tables),
+        "choices": wish.view.choices(wish) if wish.view.choices else (),
+        "files": asking.files(wish),
+        "formats": downloads.TYPES,
+        "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
+    }
+
+
+def _offered(wish: Asked) -> list[Run]:
+    """The runs to choose from: archived ones and pilots only if they are chosen already."""
+    every = Run.objects.in_project(wish.project).for_results()
+    return [run for run in every if run.archived_at is None or run in wish.runs]
+
+
+def _switches(wish: Asked) -> list[tuple[str, list[Link]]]:
+    """The views of the page, what the view itself can be switched to, and the intervals."""
+    found = [(one.title, _options(wish, one)) for one in wish.view.switches]
+    shown = {"no": wish.link(intervals=None), "yes": wish.link(intervals="yes")}
+    now = "yes" if wish.intervals else "no"
+    titles = {"no": "n alone", "yes": "with intervals"}
+    found.append(("Beside each rate", [Link(titles[k], shown[k], k == now) for k in shown]))
+    views = [Link(v.title, _to_view(wish, v), v is wish.view) for v in wish.page.views]
+    return [("View", views), *found] if len(views) > 1 else found
+
+
+def _to_view(wish: Asked, view: View) -> str:
+    first = view is wish.page.views[0]
+    return wish.link(**{VIEW: None if first else view.slug, SORT: None, BY: None})
+
+
+def _options(wish: Asked, switch: Switch) -> list[Link]:
+    now, first = wish.said(switch.name), next(iter(switch.options))
+    changed = {SORT: None} if switch.name == BY else {}
+    return [
+        Link(
+            title,
+            wish.link(**{switch.name: None if value == first else value}, **changed),
+            value == now,
+        )
+        for value, title in switch.options.items()
+    ]
+
+
+def _headings(wish: Asked, grid: Grid) -> list[Heading]:
+    return [_heading(wish, column) for column in grid.columns]
+
+
+def _heading(wish: Asked, column: Column) -> Heading:
+    """Numbers are sorted downwards first, words upwards; a second click turns it round."""
+    up, down, now = column.name, f"-{column.name}", wish.query.get(SORT, "")
+    if not column.name:
+        return Heading(column, "", "")
+    first, second = (down, up) if column.is_number else (up, down)
+    stands = {up: "ascending", down: "descending"}.get(now, "")
+    return Heading(column, wish.link(sort=second if now == first else first), stands)
+
+
+def _kept(wish: Asked) -> list[tuple[str, str]]:
+    """What the form sends along unseen, since it is switched elsewhere."""
+    switched = (VIEW, SORT, INTERVALS, BY, *(one.name for one in wish.view.switches))
+    return [
+        (name, wish.query.get(name, "")) for name in dict.fromkeys(switched) if name in wish.query
+    ]
+
+
+def _of_study(number: str) -> list[tuple[str, list[Link]]]:
+    """What of a study each page makes, with its place in the page."""
+    found = []
+    for slug, page in PAGES.items():
+        links = [
+            Link(title, f"{slug}/?view={view.slug}")
+            for view in page.views
+            for title in view.studies.get(number, ())
+        ]
+        if links:
+            found.append((page.title, links))
+    return found

@@ -17,7 +17,7 @@ from django.utils.datastructures import MultiValueDict
 from annotation.leads import grouping
 from annotation.models import Item, Project
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import detecting, keeping, reports, states, tables
+from judging.results import aligning_scores, detecting, keeping, reports, states, tables
 from judging.results.counting import check
 from judging.results.keeping import Wish
 
@@ -25,8 +25,10 @@ BY = "ability,category"
 GROUPED = (
     "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations and missing: "
     f"{', '.join(reports.FIELDS)}, or empty for one row a run; detector, changes, bias, "
-    f"blindspots and dataset: {', '.join(grouping.COLUMNS)} and any field that the items have of "
-    "their own, such as task or response_model, or empty; forecast and board: one of the latter"
+    f"blindspots, majority and dataset: {', '.join(grouping.COLUMNS)} and any field that the items "
+    "have of their own, such as task or response_model, or empty; alignment, alignment_groups, "
+    "ceiling, alt_test, by_score, pairs and points: these and answer_length, short or long by the "
+    "median number of words of the expected answer; forecast and board: one field of the items"
 )
 
 
@@ -124,6 +126,8 @@ def asked(project: Project, table: str, runs: Sequence[Run], by: Sequence[str]) 
     groups = tables.RESULTS[table].groups
     if groups == "items":
         detecting.groupings(project, by)
+    elif groups == "answers":
+        aligning_scores.named(project, by)
     elif groups == "outcomes":
         check(by)
     return Asked(project, table, list(runs), list(by))

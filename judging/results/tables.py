@@ -18,6 +18,9 @@ from annotation.tables import Table
 from judging.models import Call, Outcome, Run
 from judging.results import (
     absent,
+    aligning,
+    aligning_people,
+    aligning_points,
     blindspots,
     comparing,
     costing,
@@ -34,6 +37,8 @@ from judging.results import (
 # Outcomes that the database sums within a tenth of a second, and ones that are drawn, dealt or
 # searched through.
 MANY, FEW = 50_000, 5_000
+# Ones of which every group is drawn several times over.
+SOME = 500
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Figures:
     of_items: bool = False
     at_once: int | None = FEW
     of_people: bool = True
-    groups: Literal["outcomes", "items", ""] = ""
+    groups: Literal["outcomes", "items", "answers", ""] = ""
 
 
 def _categories(
@@ -89,6 +94,12 @@ def _blind_spots(
 
 def _dataset(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
     return describing.dataset(project, by)
+
+
+def _majorities(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterable[dict[str, Any]]:
+    return aligning_people.majorities(project, by)
 
 
 def _agreement(
@@ -249,6 +260,47 @@ RESULTS: dict[str, Figures] = {
     ),
     "bias": Figures(
         effects.BIAS_COLUMNS, True, _bias, ("total", "missing"), of_people=False, groups="items"
+    ),
+    "alignment": Figures(
+        aligning.COLUMNS, True, aligning.alignment, aligning.BEFORE, at_once=SOME, groups="answers"
+    ),
+    "alignment_groups": Figures(
+        (*RUN, *aligning.GROUP_COLUMNS), False, aligning.over_groups, groups="answers"
+    ),
+    "ceiling": Figures(
+        aligning_people.CEILING_COLUMNS,
+        True,
+        aligning_people.ceilings,
+        aligning.BEFORE,
+        at_once=SOME,
+        groups="answers",
+    ),
+    "alt_test": Figures(
+        aligning_people.TEST_COLUMNS,
+        True,
+        aligning_people.alt_tests,
+        aligning.BEFORE,
+        groups="answers",
+    ),
+    "by_score": Figures(
+        aligning_points.SCORE_COLUMNS,
+        True,
+        aligning_points.by_score,
+        aligning.BEFORE,
+        groups="answers",
+    ),
+    "pairs": Figures(
+        aligning_points.CELL_COLUMNS,
+        True,
+        aligning_points.cells,
+        aligning.BEFORE,
+        groups="answers",
+    ),
+    "points": Figures(
+        aligning_points.POINT_COLUMNS, True, aligning_points.points, groups="answers"
+    ),
+    "majority": Figures(
+        aligning_people.MAJORITY_COLUMNS, True, _majorities, of_items=True, groups="items"
     ),
     "dataset": Figures(describing.COLUMNS, True, _dataset, of_items=True, groups="items"),
     "agreement": Figures(agreement.COLUMNS, False, _agreement, at_once=None),

@@ -1,0 +1,179 @@
+"""People beside each other and beside an evaluator: majorities, the human ceiling, and whether an
+evaluator may stand in for a person (study 003; alternative annotator test)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation import tasktypes
+from annotation.leads import agreeing
+from annotation.models import Item, Project
+from judging.models import Run
+from judging.results import aligning, aligning_metrics, detecting, gathering
+from judging.results.aligning import CORRELATIONS, ERRORS, RMSE
+from judging.results.aligning_metrics import Metric
+from judging.results.aligning_scores import Aligned
+from judging.results.detecting import Group
+from judging.results.gathering import Floats, Ints
+from stats import bootstrap, ceiling, majority
+from stats.bootstrap import Figure
+from stats.ceiling import AltTest, Beside
+from stats.estimates import Estimate
+from stats.rates import rate
+
+# What the ceiling is measured by: order, straight line, distance.
+MEASURES = ("rho", "pearson", RMSE)
+# What an evaluator may be worse for being cheaper than a crowd, trained people, experts.
+EPSILONS = (0.1, 0.15, 0.2)
+
+CEILING_COLUMNS = (
+    "off_scale", "measure", "rater", "n", "people", "people_low", "people_high", "evaluator",
+    "evaluator_low", "evaluator_high", "difference", "low", "high", "reason",
+)  # fmt: skip
+TEST_COLUMNS = (
+    "off_scale", "epsilon", "rater", "n", "evaluator", "people", "p", "q", "wins", "passed",
+    "reason",
+)  # fmt: skip
+MAJORITY_COLUMNS = ("metric", "n", "decided", "share", "low", "high", "reason")
+
+
+@dataclass(frozen=True)
+class Raters:
+    """What each person said of each item, by the place of the item in the project."""
+
+    people: tuple[str, ...]
+    said: Mapping[int, Mapping[str, Mapping[str, Any]]]
+
+    def table(self, metric: Metric, positions: Ints) -> Floats:
+        """Their numbers, items x people, nan where one has none."""
+        found = np.full((len(positions), len(self.people)), np.nan)
+        for row, position in enumerate(positions.tolist()):
+            for column, person in enumerate(self.people):
+                answers = self.said.get(position, {}).get(person)
+                if answers is not None:
+                    found[row, column] = metric.of_people(answers)
+        return found
+
+
+def raters(project: Project) -> Raters:
+    """Each person's last counted label that was given before they could see what others say."""
+    said: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for one in agreeing.work(project):
+        said[one.position][one.person] = one.answers
+    return Raters(tuple(sorted({person for given in said.values() for person in given})), said)
+
+
+def ceilings(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The table `ceiling`: each person against the mean of the others, and the evaluator against
+    the same means of the same items; the means over people in rows without a rater.
+
+    `difference` is the evaluator's figure minus the person's: above 0 the evaluator is nearer in
+    correlations and farther in errors, which need one scale on both sides. Raises `UnknownField`.
+    """
+    people = raters(project)
+    for named, sides in aligning.parts(project, runs, by):
+        table = people.table(sides.metric, sides.position)
+        for name in MEASURES:
+            if name in ERRORS and not sides.metric.is_comparable:
+                continue
+            found = ceiling.ceiling(table, sides.evaluator, CORRELATIONS.get(name) or ERRORS[name])
+            mean = ceiling.mean_ceiling(found)
+            for one in [*found, *([mean] if mean else [])]:
+                rater = people.people[one.rater] if one.rater >= 0 else None
+                shown = {**named, "measure": name, "rater": rater}
+                yield shown | _beside(one, sides, list(shown.values()))
+
+
+def alt_tests(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The table `alt_test`: may the evaluator stand in for a person? (`stats.ceiling.alt_test`)
+
+    Of each `epsilon` a row a person, and one without a rater for all: the mean advantage as
+    `evaluator`, the share of people that it beats as `wins`, and whether that is half or more.
+    What is near is told by the distance of numbers, so both sides need the same scale. Raises
+    `UnknownField`.
+    """
+    people = raters(project)
+    for named, sides in aligning.parts(project, runs, by):
+        if not sides.metric.is_comparable:
+            continue
+        table = people.table(sides.metric, sides.position)
+        for epsilon in EPSILONS:
+            found = ceiling.alt_test(table, sides.evaluator, sides.cluster, epsilon, "interval")
+            for row in _tested(found, people.people):
+                yield {**named, "epsilon": epsilon, **row}
+
+
+def majorities(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The table `majority`: of the `n` items with two labels or more the share on which more than
+    half gave the same number, by metric and group (study 003, section 3.4). Raises `UnknownField`.
+    """
+    named, people = detecting.groupings(project, by), raters(project)
+    columns = ("position", "cluster", *(one.of() for one in named))
+    items = Item.objects.in_project(project).order_by("position").values_list(*columns)
+    rows: dict[Group, list[tuple[int, str]]] = defaultdict(list)
+    for position, cluster, *group in items:
+        if len(people.said.get(position, ())) > 1:
+            rows[detecting.group_of(group)].append((position, cluster))
+    for metric in aligning_metrics.of_people(tasktypes.of_project(project)):
+        for group, found in sorted(rows.items()):
+            yield {**dict(zip(by, group, strict=True)), **_decided(metric, found, people)}
+
+
+def _beside(one: Beside, sides: Aligned, which: list[Any]) -> dict[str, Any]:
+    def estimate(figure: Figure, side: str) -> Estimate:
+        rng = gathering.generator("ceiling", [sides.run], side, *which)
+        return bootstrap.estimate(figure, sides.cluster, rng)
+
+    own, its = estimate(one.people, "people"), estimate(one.evaluator, "evaluator")
+    apart = estimate(bootstrap.difference(one.evaluator, one.people), "difference")
+    return {
+        "n": own.n,
+        "people": own.value,
+        "people_low": own.low,
+        "people_high": own.high,
+        "evaluator": its.value,
+        "evaluator_low": its.low,
+        "evaluator_high": its.high,
+        "difference": apart.value,
+        "low": apart.low,
+        "high": apart.high,
+        "reason": own.reason or its.reason or apart.reason or None,
+    }
+
+
+def _tested(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for one in found.raters:
+        row = {"rater": people[one.rater], "n": one.n, "evaluator": one.evaluator}
+        row |= {"people": one.people, "p": one.p, "q": one.q, "wins": None, "passed": None}
+        yield {**row, "reason": None}
+    yield {
+        "rater": None,
+        "n": sum(one.n for one in found.raters) or None,
+        "evaluator": found.advantage,
+        "people": None,
+        "p": None,
+        "q": None,
+        "wins": found.wins,
+        "passed": found.passed,
+        "reason": found.reason or None,
+    }
+
+
+def _decided(metric: Metric, items: Sequence[tuple[int, str]], people: Raters) -> dict[str, Any]:
+    table = people.table(metric, np.array([position for position, _ in items], dtype=int))
+    several = (~np.isnan(table)).sum(axis=1) > 1
+    clusters = np.array([cluster for _, cluster in items], dtype=object)
+    decided = majority.majority(table[several]).decided
+    share = rate(decided, clusters[several])
+    return {
+        "metric": metric.name,
+        "n": share.n,
+        "decided": int(np.nansum(decided)),
+        "share": share.value,
+        "low": share.low,
+        "high": share.high,
+        "reason": share.reason or None,
+    }

@@ -49,10 +49,10 @@ def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: 
     made = list(rows)
     places = "".join("r" if _is_numeric(made, name) else "l" for name in columns)
     stream.write(f"\\begin{{tabular}}{{{places}}}\n\\toprule\n")
-    stream.write(_latex_row([_latex_text(name) for name in columns]))
+    stream.write(_latex_row([latex_text(name) for name in columns]))
     stream.write("\\midrule\n")
     for row in made:
-        stream.write(_latex_row([_cell(row.get(name), _latex_text, "--") for name in columns]))
+        stream.write(_latex_row([_cell(row.get(name), latex_text, "--") for name in columns]))
     stream.write("\\bottomrule\n\\end{tabular}\n")
     return len(made)
 
@@ -105,7 +105,8 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
+    """A text on one line, in which every sign is the sign that LaTeX shows."""
     return _replaced(text, _LATEX)
 
 

@@ -1,21 +1,40 @@
+import json
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
+from formats.rows import FormatError
 from formats.writers import FIGURES, write_figures
 from judging.models import Run
+from judging.paper import elsewhere, methods
 from judging.results import figures, reports, tables
+
+METHODS = "methods"
 
 
 class Command(BaseCommand):
     help = "Print a table of figures; rates are fractions of 1, unrounded."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("table", choices=tables.RESULTS)
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "table",
+            nargs="?",
+            choices=[*tables.RESULTS, METHODS],
+            help="with --from: without one it is said of each whether it comes out the same;"
+            " methods: how the figures came to be, in words",
+        )
+        parser.add_argument("--project", metavar="SLUG")
+        parser.add_argument(
+            "--from",
+            dest="archive",
+            type=Path,
+            metavar="ARCHIVE.zip",
+            help="make it of an archive of freeze_results, in a database of its own",
+        )
         parser.add_argument(
             "--run",
             type=int,
@@ -30,20 +49,64 @@ class Command(BaseCommand):
             metavar="FIELD,...",
             help=f"group by these. Of {figures.GROUPED}",
         )
-        parser.add_argument("--format", choices=FIGURES, default="json")
+        parser.add_argument(
+            "--format",
+            choices=[*FIGURES, "text"],
+            help="default: json, of methods text; methods has json, latex and text",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["archive"]:
+            self._from(options)
+            return
+        if not options["table"] or not options["project"]:
+            raise CommandError("Name a table and its --project, or an archive.", returncode=2)
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        by = figures.fields(options["by"])
-        table = options["table"]
+        runs = _runs(project, options["run"])
+        if options["table"] == METHODS:
+            self._say(methods.paragraph(project, runs), options["format"] or "text")
+        else:
+            _print(project, runs, options)
+
+    def _say(self, said: methods.Paragraph, form: str) -> None:
+        forms = {"text": said.text, "latex": said.latex}
+        forms["json"] = json.dumps({"paragraphs": said.paragraphs}, ensure_ascii=False) + "\n"
+        if form not in forms:
+            raise CommandError(f"methods has no {form}: {', '.join(forms)}.", returncode=2)
+        self.stdout.write(forms[form], ending="")
+
+    def _from(self, options: dict[str, Any]) -> None:
         try:
-            rows = tables.RESULTS[table].rows(project, _runs(project, options["run"]), by)
-        except reports.UnknownField as error:
+            with elsewhere.opened(options["archive"], compare=not options["table"]) as there:
+                said = there.run(*_asked(there, options)) if options["table"] else there.said
+        except (FormatError, elsewhere.NotThawed) as error:
             raise CommandError(str(error), returncode=2) from error
-        columns = tables.columns(table, by)
-        write_figures(options["format"], table, rows, columns, sys.stdout)
+        self.stdout.write(said, ending="")
+
+
+def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
+    table, by = options["table"], figures.fields(options["by"])
+    form = options["format"] or "json"
+    if form not in FIGURES:
+        raise CommandError(f"{table} has no {form}: {', '.join(FIGURES)}.", returncode=2)
+    try:
+        rows = tables.RESULTS[table].rows(project, runs, by)
+    except reports.UnknownField as error:
+        raise CommandError(str(error), returncode=2) from error
+    write_figures(form, table, rows, tables.columns(table, by), sys.stdout)
+
+
+def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
+    """The same command over the project of an archive, by default of the runs it is about."""
+    if options["project"] not in (None, there.facts["project"]):
+        raise CommandError(f"The archive is of {there.facts['project']}.", returncode=2)
+    command = ["results", options["table"], "--project", there.facts["project"]]
+    command += ["--by", options["by"]]
+    if numbers := options["run"] or there.facts["runs"]:
+        command += ["--run", *map(str, numbers)]
+    return command + (["--format", options["format"]] if options["format"] else [])
 
 
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:

@@ -1,0 +1,93 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Event, Project
+from judging.management import told
+from judging.models import Run
+from judging.paper import freezing
+from judging.paper.freezing import Wanted
+
+
+class Command(BaseCommand):
+    help = (
+        "Write an archive of results: frozen data, figures, charts, methods and a list of digests."
+        " `results --from` makes the same figures of it elsewhere."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--run",
+            type=int,
+            nargs="+",
+            action="extend",
+            metavar="NUMBER",
+            help="only these; default: every run that is not archived",
+        )
+        parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
+        parser.add_argument(
+            "--with-texts",
+            action="store_true",
+            help="with the texts of items and what people wrote in words",
+        )
+        parser.add_argument(
+            "--with-replies", action="store_true", help="with the words of the evaluators' replies"
+        )
+        parser.add_argument(
+            "--license",
+            type=Path,
+            metavar="FILE",
+            help="a text to put in as LICENSE: the terms of the data",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = told.project(options["project"])
+        runs = _runs(project, options["run"])
+        output, wanted = options["output"], _wanted(options)
+        # Written beside its place and moved there when whole: a broken archive leaves no file.
+        part = output.with_name(output.name + ".part")
+        try:
+            with part.open("w+b") as stream:
+                freezing.freeze(project, runs, wanted, stream, self._tell)
+            part.replace(output)
+        except OSError as error:
+            raise CommandError(
+                f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
+                returncode=2,
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
+        numbers = [run.number for run in runs]
+        Event.record(
+            "freeze",
+            project.slug,
+            project_id=project.pk,
+            member_id=None,
+            runs=numbers,
+            texts=wanted.texts,
+            replies=wanted.replies,
+        )
+        self.stderr.write(f"{output.stat().st_size:,} bytes written to {output}")
+
+    def _tell(self, name: str, rows: int) -> None:
+        if rows:
+            self.stderr.write(f"{name}: {rows:,} rows")
+
+
+def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
+    if numbers:
+        told.runs(project, numbers)
+        return list(Run.objects.in_project(project).for_results().numbered(numbers))
+    return list(Run.objects.in_project(project).for_results().shown())
+
+
+def _wanted(options: dict[str, Any]) -> Wanted:
+    licence = options["license"]
+    try:
+        terms = licence.read_text(encoding="utf-8") if licence else ""
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{licence}: cannot be read as text ({error}).", returncode=2) from error
+    return Wanted(options["with_texts"], options["with_replies"], terms)

@@ -1,0 +1,39 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from formats.rows import FormatError
+from judging.errors import Refused
+from judging.paper import comparing, thawing
+
+
+class Command(BaseCommand):
+    help = "Load an archive of results into an empty database, whose tables it makes."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("archive", type=Path, metavar="ARCHIVE.zip")
+        parser.add_argument(
+            "--compare",
+            action="store_true",
+            help="then make its figures anew, and say of each table whether it comes out the same",
+        )
+
+    def handle(self, *args: Any, archive: Path, **options: Any) -> None:
+        call_command("migrate", interactive=False, verbosity=0)
+        try:
+            thawed = thawing.thaw(archive)
+        except (Refused, FormatError) as error:
+            raise CommandError(str(error), returncode=2) from error
+        if options["compare"]:
+            self._compare(archive, thawed)
+        self.stderr.write(f"{archive}: {thawed.project.slug} is in the database.")
+
+    def _compare(self, archive: Path, thawed: thawing.Thawed) -> None:
+        found = list(comparing.compare(archive, thawed))
+        for one in found:
+            self.stdout.write(f"{one.table}: {one.said}")
+        if not all(one.same for one in found):
+            raise CommandError("Not all figures come out as they are in the archive.")

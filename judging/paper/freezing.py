@@ -1,0 +1,184 @@
+"""Freezing results: the data that figures need, the figures, and how all of it came to be.
+
+Everything is read at one moment and written as it is read, so that size does not matter.
+"""
+
+import json
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import chain
+from typing import Any, BinaryIO, TextIO, cast
+
+from django.db import connection, transaction
+from django.template.loader import render_to_string
+
+from annotation.models import Project
+from formats.sealed import Sealing
+from formats.writers import write_figures
+from judging.models import Run
+from judging.paper import methods, versions
+from judging.paper.parts import PARTS, Part, Scope, paths
+from judging.results import explaining, figures, tables
+
+FORMAT = "blindspot-results"
+VERSION = 1
+AT_A_TIME = 2_000
+# What they say depends on the day on which one asks.
+OF_TODAY = frozenset({"pace", "forecast"})
+FORMS = ("csv", "json")
+
+Tell = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an archive holds beside data without texts: texts, replies, the licence of the data."""
+
+    texts: bool = False
+    replies: bool = False
+    licence: str = ""
+
+
+def freeze(
+    project: Project, runs: Sequence[Run], wanted: Wanted, stream: BinaryIO, tell: Tell
+) -> None:
+    """Write the archive of these runs, and of those that their figures rest on.
+
+    The same state of the database is the same bytes. `tell` hears of each file how many rows it
+    has. Without texts a text is as many words "x" as it has, and what people wrote is left out.
+    """
+    with _one_moment():
+        scope = _scope(project, runs, wanted)
+        sealing = Sealing(stream)
+        for part in PARTS:
+            tell(part.path, _write_part(part, scope, sealing))
+        made = [name for name in tables.RESULTS if _write_figures(name, scope, sealing, tell)]
+        _write_words(scope, wanted, made, sealing)
+        sealing.seal(_facts(scope, made))
+
+
+def rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """A table as an archive has it: by ability and category where it has groups."""
+    by = figures.fields(figures.BY)
+    return list(tables.RESULTS[table].rows(project, runs, by))
+
+
+@contextmanager
+def _one_moment() -> Iterator[None]:
+    """Reads see one state of the database, while others go on writing."""
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+    else:
+        # `atomic` would take the lock of all who write.
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+
+
+def _scope(project: Project, runs: Sequence[Run], wanted: Wanted) -> Scope:
+    """With the runs that these vote over or check, and those that check them."""
+    over = Run.sources.through.objects
+    found = {run.pk for run in runs}
+    checks = over.filter(to_run__in=found).select_related("from_run__strategy")
+    found |= {
+        one.from_run_id
+        for one in checks
+        if one.from_run.strategy.strategy().frame == explaining.FRAME
+    }
+    while more := set(over.filter(from_run__in=found).values_list("to_run", flat=True)) - found:
+        found |= more
+    return Scope(project, tuple(runs), tuple(sorted(found)), wanted.texts, wanted.replies)
+
+
+def _write_part(part: Part, scope: Scope, sealing: Sealing) -> int:
+    """One JSON object a line, in the order in which the rows were made; no file without rows."""
+    lines = _lines(part, scope)
+    first = next(lines, None)
+    if first is None:
+        return 0
+    count = 0
+    with sealing.member(part.path) as member:
+        for line in chain([first], lines):
+            member.write(line + "\n")
+            count += 1
+    return count
+
+
+def _lines(part: Part, scope: Scope) -> Iterator[str]:
+    named = [list(paths(part.model, column)) for column in part.columns]
+    masks = part.masked(scope)
+    found = part.rows(scope).order_by("pk").values_list(*chain.from_iterable(named))
+    for values in found.iterator(chunk_size=AT_A_TIME):
+        row, place = {}, 0
+        for column, names in zip(part.columns, named, strict=True):
+            key = values[place : place + len(names)]
+            value = key[0] if len(names) == 1 else _named(key)
+            place += len(names)
+            row[column] = masks[column](scope, value) if column in masks else value
+        yield json.dumps(row, ensure_ascii=False, sort_keys=True, default=_plain)
+
+
+def _named(key: Sequence[Any]) -> list[Any] | None:
+    """The key of another row; None where there is none."""
+    return None if key[-1] is None else list(key)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    raise TypeError(f"{type(value).__name__} has no form in an archive")
+
+
+def _write_figures(name: str, scope: Scope, sealing: Sealing, tell: Tell) -> bool:
+    """A table as CSV and JSON; whether it has rows."""
+    if name in OF_TODAY:
+        return False
+    found = rows(name, scope.project, scope.chosen)
+    columns = tables.columns(name, figures.fields(figures.BY))
+    for form in FORMS if found else ():
+        with sealing.member(f"figures/{name}.{form}") as member:
+            write_figures(form, name, found, columns, cast(TextIO, member))
+    tell(f"figures/{name}", len(found))
+    return bool(found)
+
+
+def _write_words(scope: Scope, wanted: Wanted, made: Sequence[str], sealing: Sealing) -> None:
+    said = methods.paragraph(scope.project, scope.chosen)
+    sealing.put("methods.txt", said.text)
+    sealing.put("methods.tex", said.latex)
+    context = {"scope": scope, "tables": made, "licence": wanted.licence}
+    sealing.put("README.txt", render_to_string("judging/paper/readme.txt", context))
+    if wanted.licence:
+        sealing.put("LICENSE", wanted.licence)
+
+
+def _facts(scope: Scope, made: Sequence[str]) -> dict[str, Any]:
+    rest = Run.objects.filter(pk__in=scope.runs).exclude(pk__in=[run.pk for run in scope.chosen])
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "project": scope.project.slug,
+        "runs": sorted(run.number for run in scope.chosen),
+        "rest_on": sorted(rest.values_list("number", flat=True)),
+        "texts": scope.texts,
+        "replies": scope.replies,
+        "tables": list(made),
+        "by": figures.BY,
+        "program": versions.program(),
+        "python": platform.python_version(),
+        "libraries": versions.libraries(),
+        "schema": versions.schema(),
+    }

@@ -1,0 +1,231 @@
+"""Thawing results: an archive's data in an empty database, where the same code makes the figures.
+
+An archive comes from anywhere. Nothing of it is unpacked to files or run, every value goes through
+the column that takes it, and what does not fit ends the loading with the name of the file.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, connection, models, transaction
+
+from annotation.models import Project
+from formats import jsonlines, sealed
+from formats.rows import BadRow, FormatError, Limits
+from formats.sealed import Opener
+from judging.errors import Refused
+from judging.paper.freezing import FORMAT, VERSION
+from judging.paper.parts import KEYS, PARTS, Part, target
+
+AT_A_TIME = 2_000
+LIMITS = Limits(
+    field_bytes=50_000_000, row_bytes=100_000_000, total_bytes=1 << 36, ratio=500, files=1_000
+)
+_FAULTS = (DatabaseError, ValidationError, OverflowError, TypeError, ValueError, KeyError)
+
+# What a statement takes for a value, one or several.
+Taker = Callable[[Any], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Thawed:
+    """An archive in the database: its project, and the facts of its manifest."""
+
+    project: Project
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Into:
+    """A column that is loaded: what stands for its value in SQL, what that takes, and which value
+    a row has that does not name it."""
+
+    name: str
+    sql: str
+    take: Taker
+    absent: Any = None
+
+
+def thaw(path: Path) -> Thawed:
+    """Load an archive into a SQLite database that holds no project.
+
+    Raises `Refused` for another database, FormatError for an archive that was changed since it
+    was made, that is not one, or that a newer program made.
+    """
+    if connection.vendor != "sqlite":
+        raise Refused("An archive is loaded into SQLite. Name a new file in DATABASE_URL.")
+    if Project.objects.exists():
+        raise Refused("This database holds projects. An archive is loaded into an empty one.")
+    with sealed.opened(path, LIMITS) as (facts, members):
+        check(path, facts)
+        with transaction.atomic():
+            for part in PARTS:
+                if part.path in members:
+                    _load(path, part, members)
+            project = Project.objects.filter(slug=str(facts.get("project"))).first()
+            if project is None:
+                raise FormatError(f"{path}: holds no project. Give an archive of results.")
+    return Thawed(project, facts)
+
+
+def check(path: Path, facts: Mapping[str, Any]) -> None:
+    """Raise FormatError unless the manifest is that of an archive that this program knows."""
+    numbers = facts.get("runs")
+    if facts.get("format") != FORMAT or not isinstance(numbers, list):
+        raise FormatError(f"{path}: is no archive of results. Give one of freeze_results.")
+    if facts.get("version") != VERSION or not all(type(one) is int for one in numbers):
+        raise FormatError(
+            f"{path}: has version {facts.get('version')}, this program reads {VERSION}. Use the"
+            f" program that made it: {facts.get('program')}."
+        )
+
+
+def _load(path: Path, part: Part, members: Mapping[str, Opener]) -> None:
+    try:
+        _insert(part, lambda: _rows(part, members))
+        for column in part.later:
+            _point(part, column, lambda: _rows(part, members))
+    except _FAULTS as error:
+        raise FormatError(f"{path}, {part.path}: does not fit ({error}).") from error
+
+
+def _rows(part: Part, members: Mapping[str, Opener]) -> Iterator[dict[str, Any]]:
+    with members[part.path]() as stream:
+        for row in jsonlines.rows(stream, part.path, LIMITS):
+            if isinstance(row, BadRow):
+                raise FormatError(f"{row.file}, line {row.line}: {row.reason}")
+            if unknown := row.values.keys() - {*part.columns}:
+                raise FormatError(
+                    f"{row.file}, line {row.line}: has {min(unknown)!r}, which this program does"
+                    " not know. Use the one that made the archive."
+                )
+            yield row.values
+
+
+def _insert(part: Part, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:
+    fields = [one for one in part.model._meta.concrete_fields if not one.primary_key]
+    into = [_into(part, field) for field in fields]
+    table = part.model._meta.db_table
+    names = ", ".join(f'"{field.column}"' for field in fields)
+    statement = f'INSERT INTO "{table}" ({names}) VALUES ({", ".join(one.sql for one in into)})'
+    pointing = [name for name in part.columns if target(part.model, name)]
+    told = dict.fromkeys((name for name in pointing if name not in part.later), 0)
+    _run(statement, (_values(into, row) for row in _counted(rows(), told)))
+    _check_found(part, told)
+
+
+def _point(part: Part, column: str, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:
+    """Let rows point at rows of their own table, now that all are there."""
+    field: Any = part.model._meta.get_field(column)
+    own, other = _lookup(part.model), _reference(field)
+    statement = (
+        f'UPDATE "{part.model._meta.db_table}" SET "{field.column}" = {other.sql}'
+        f" WHERE id = {own.sql}"
+    )
+    told = {column: 0}
+    some = (row for row in _counted(rows(), told) if row.get(column) is not None)
+    _run(statement, ((*other.take(row[column]), *own.take(_key(part, row))) for row in some))
+    _check_found(part, told)
+
+
+def _key(part: Part, row: Mapping[str, Any]) -> Any:
+    named = [row[name] for name in part.key]
+    return named if len(named) > 1 else named[0]
+
+
+def _run(statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
+    with connection.cursor() as cursor:
+        while several := list(islice(rows, AT_A_TIME)):
+            cursor.executemany(statement, several)
+
+
+def _values(into: list[_Into], row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(value for one in into for value in one.take(row.get(one.name, one.absent)))
+
+
+def _counted(rows: Iterator[dict[str, Any]], told: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """The rows, while it is counted how many point at another one by these columns."""
+    for row in rows:
+        for name in told:
+            told[name] += row.get(name) is not None
+        yield row
+
+
+def _check_found(part: Part, told: Mapping[str, int]) -> None:
+    """Whether all that rows point at is there: what is not found is null."""
+    for name, number in told.items():
+        held = part.model._default_manager.exclude(**{name: None}).count()
+        if number != held:
+            raise ValueError(f"{number - held} rows name a {name} that is not in the archive")
+
+
+def _into(part: Part, field: Any) -> _Into:
+    if field.name == "project" and part.of_project:
+        return _Into(field.name, f'(SELECT MIN(id) FROM "{Project._meta.db_table}")', _none)
+    if field.name in part.columns and field.name not in part.later:
+        return _reference(field) if target(part.model, field.name) else _plain(field)
+    return replace(_plain(field), name="")
+
+
+def _plain(field: Any) -> _Into:
+    def take(value: Any) -> tuple[Any, ...]:
+        if isinstance(field, models.CharField | models.TextField):
+            if not isinstance(value, str | None):
+                raise TypeError(f"{field.name} is a text, not {value!r:.80}")
+            return (value,)
+        return (field.get_db_prep_save(field.to_python(value), connection),)
+
+    return _Into(field.name, "%s", take, field.get_default())
+
+
+def _reference(field: Any) -> _Into:
+    found = _lookup(field.related_model)
+    return _Into(field.name, found.sql, found.take)
+
+
+def _lookup(model: type[models.Model]) -> _Into:
+    """The id of the row that a key names, as it is written in the archive."""
+    key, own = KEYS[model], "project" in {one.name for one in model._meta.fields}
+    parts = [_component(model, name) for name in key]
+    conditions = [f'"{one.name}" IS {one.sql}' for one in parts]
+    if own and "project" not in key:
+        # The unique index begins with the project.
+        conditions.append(f'project_id = (SELECT MIN(id) FROM "{Project._meta.db_table}")')
+    sql = f'(SELECT id FROM "{model._meta.db_table}" WHERE {" AND ".join(conditions)})'
+
+    def take(named: Any) -> tuple[Any, ...]:
+        given = _widened(named, [len(one.take(None)) for one in parts])
+        return tuple(
+            value for one, said in zip(parts, given, strict=True) for value in one.take(said)
+        )
+
+    return _Into(model.__name__, sql, take)
+
+
+def _component(model: type[models.Model], name: str) -> _Into:
+    field: Any = model._meta.get_field(name)
+    if target(model, name):
+        found = _lookup(field.related_model)
+        return _Into(field.column, found.sql, found.take)
+    return _Into(field.column, "%s", _plain(field).take)
+
+
+def _widened(named: Any, widths: list[int]) -> list[Any]:
+    """A key as it is written, flat, by its components."""
+    total = sum(widths)
+    flat = [None] * total if named is None else named if isinstance(named, list) else [named]
+    if len(flat) != total:
+        raise ValueError(f"{named!r} names no row")
+    found, place = [], 0
+    for width in widths:
+        found.append(flat[place] if width == 1 else flat[place : place + width])
+        place += width
+    return found
+
+
+def _none(value: Any) -> tuple[Any, ...]:
+    return ()

@@ -1,0 +1,141 @@
+"""Projects that hold something for every table, and archives of them."""
+
+import json
+import zipfile
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Item, Project
+from judging.models import Run
+from judging.paper import freezing
+from judging.paper.freezing import Wanted
+from judging.running import runs as running
+from tests.builders import make_guidelines, make_item, make_member, make_project, say, take
+from tests.judging import builders_decided, builders_rated
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import (
+    TWO_CALLS,
+    answer,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+)
+
+METRICS = ("naturalness", "relatedness", "correctness")
+
+
+def make_vetted() -> Project:
+    """Forty items of 21 questions, two people's labels of six more, and runs of four frames, one
+    of which was asked."""
+    project = make_project("fbi", overlap=2)
+    make_guidelines(project)
+    items = [
+        *make_items(project, 20, fields={"model": "a", "edit": 3}),
+        *make_items(project, 12, category="spelling", ability="long-form", fields={"model": "b"}),
+        *make_items(project, 8, "score-invariant", origin="paraphrase", fields={"model": "a"}),
+    ]
+    for item in items:
+        item.cluster = f"cluster-{item.position // 2}"
+    Item.objects.bulk_update(items, ["cluster"])
+    judge(project, items)
+    ask(project)
+    label(project)
+    return project
+
+
+def judge(project: Project, items: list[Item]) -> None:
+    """Runs of replies that nobody was asked for."""
+    apart = [scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None), scores(7, 6)]
+    base = make_replied(project, "vanilla", zip(items, cycle(apart), strict=False))
+    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
+    flags = cycle([('{"flag": true}',), ('{"flag": false}',)])
+    checked = list(zip(equal, flags, strict=False))
+    make_replied(project, "explanation-check", checked, sources=[base], base=base)
+    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
+    said = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice")]
+    make_replied(project, "pairwise", zip(items, cycle(said), strict=False))
+    twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
+    make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)
+
+
+def ask(project: Project) -> Run:
+    """A run with calls, requests, replies that cost something, and readings."""
+    endpoint = make_endpoint("https://judge.invalid/v1", name="asked", model="judge-1")
+    run = make_run(project, endpoint, TWO_CALLS, limit=6)
+    running.plan(run)
+    answer(run, '{"score": 7}', number=9, model="judge-1-0613")
+    answer(run, "I would rather not say.", model="judge-1-0613")
+    for call in run.calls.select_related("request__reply"):
+        reply = call.request.reply
+        type(reply).objects.filter(pk=reply.pk).update(cost="0.001250")
+    return run
+
+
+def label(project: Project) -> None:
+    """Two people label six new items, and disagree on two."""
+    for number in range(6):
+        make_item(project, f"open-{number}", slots=2)
+    for alias, wrong in (("ann", 0), ("bob", 2)):
+        member = make_member(project, alias=alias)
+        for number in range(6):
+            said = "invalid" if number < wrong else "valid"
+            say(member, take(member), said, comment="Private.", seconds=20 + number)
+
+
+def make_detected() -> Project:
+    """Study 001's frame: errors and others of two tasks, judged by the four prompts."""
+    project = make_project("found", task_type="error-detection")
+    items = make_items(project, 12, "error", fields={"task": "sums"})
+    items += make_items(project, 12, "no_error", fields={"task": "facts"})
+    endpoint = make_endpoint("https://judge.invalid/v1")
+    for shift, strategy in enumerate(("detect-1a", "detect-1b", "detect-2a", "detect-2b")):
+        words = cycle(["detected", "undetected", "detected", "missing", "undetected"][shift:])
+        said = zip(items, words, strict=False)
+        make_judged(project, said, strategy=strategy, endpoint=endpoint)
+    return project
+
+
+def make_rated(folder: Path) -> Project:
+    """Study 003's: thirty items in two languages, rated by three people and by an evaluator."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    golds = {"sv": ["Åsa åt äpplen i går."], "hi": ["हिन्दी भाषा", "वह हिन्दी बोलती है"]}
+    texts = [
+        {
+            "key": f"i{n}",
+            "prompt": f"Fråga {n // 2}?",
+            "gold": golds[("sv", "hi")[n % 2]],
+            "response": ("Åsa åt äpplen", "हिन्दी", "något helt annat")[n % 3],
+            "language": ("sv", "hi")[n % 2],
+        }
+        for n in range(30)
+    ]
+    project = builders_rated.bring_items(folder, "rated", texts)
+    given = [(one["key"], _points(rng)) for one in texts for _ in range(3)]
+    raters = cycle(("ada", "björn", "चित्रा"))
+    said = [(key, rater, points) for (key, points), rater in zip(given, raters, strict=False)]
+    builders_rated.bring_labels(folder, project, said)
+    judged = [(one["key"], _points(rng)) for one in texts]
+    builders_rated.bring_scores(folder, project, "judge", "likert", judged)
+    return project
+
+
+def _points(rng: np.random.Generator) -> dict[str, int]:
+    return {metric: int(rng.integers(1, 4)) for metric in METRICS}
+
+
+def archive(project: Project, path: Path, wanted: Wanted | None = None) -> Path:
+    """The archive of all shown runs of a project."""
+    runs = list(Run.objects.in_project(project).for_results().shown())
+    with path.open("w+b") as stream:
+        freezing.freeze(project, runs, wanted or Wanted(), stream, lambda name, rows: None)
+    return path
+
+
+def lines(path: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of a table of an archive."""
+    with zipfile.ZipFile(path) as held:
+        return [json.loads(line) for line in held.read(f"data/{name}.jsonl").splitlines()]

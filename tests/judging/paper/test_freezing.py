@@ -1,0 +1,191 @@
+"""Archives of results: the same again elsewhere, with nobody in them and nothing that was not asked
+for."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connections
+
+from annotation.models import Account, Project
+from judging.models import Outcome, Reply, Run
+from judging.paper import elsewhere, freezing
+from judging.paper.freezing import Wanted
+from judging.results import tables
+from tests.judging.paper.builders_paper import (
+    archive,
+    lines,
+    make_detected,
+    make_rated,
+    make_vetted,
+)
+
+pytestmark = pytest.mark.django_db
+
+MAKERS: dict[str, Callable[[Path], Project]] = {
+    "vetted": lambda folder: make_vetted(),
+    "detected": lambda folder: make_detected(),
+    "rated": make_rated,
+}
+
+
+@pytest.fixture
+def vetted() -> Project:
+    return make_vetted()
+
+
+# On PostgreSQL too, whose archive is thawed in SQLite.
+@pytest.mark.databases
+@pytest.mark.parametrize("kind", MAKERS)
+def test_every_table_comes_out_the_same_elsewhere(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = MAKERS[kind](tmp_path)
+    path = archive(project, tmp_path / "results.zip")
+    call_command("results", archive=path)
+    said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    runs = list(Run.objects.in_project(project).for_results())
+    made = {name for name in tables.RESULTS if freezing.rows(name, project, runs)}
+    assert said.keys() == made - freezing.OF_TODAY
+    assert all(one.startswith("the same") for one in said.values()), said
+
+
+@pytest.mark.databases
+def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
+    vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(vetted, tmp_path / "results.zip")
+    options = {"run": [1, 3], "by": "category", "format": "csv"}
+    call_command("results", "undetected", project="fbi", **options)
+    printed = capsys.readouterr().out
+    call_command("results", "undetected", archive=path, **options)
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.databases
+def test_an_archive_of_what_was_thawed_is_the_same_bytes(vetted: Project, tmp_path: Path) -> None:
+    path = archive(vetted, tmp_path / "results.zip")
+    again = tmp_path / "again.zip"
+    with elsewhere.opened(path) as there:
+        there.run("freeze_results", "--project", "fbi", "-o", str(again))
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_the_same_state_is_the_same_bytes_and_a_change_is_not(
+    vetted: Project, tmp_path: Path
+) -> None:
+    first, second = (archive(vetted, tmp_path / name).read_bytes() for name in ("1.zip", "2.zip"))
+    Outcome.objects.filter(result="detected").first().delete()
+    assert first == second
+    assert archive(vetted, tmp_path / "3.zip").read_bytes() != first
+
+
+def test_nobody_s_account_and_no_text_is_in_an_archive(vetted: Project, tmp_path: Path) -> None:
+    for account in Account.objects.all():
+        account.username, account.first_name = f"user-{account.pk}-secret", "Ada-secret"
+        account.email = f"{account.pk}@secret.invalid"
+        account.save()
+    path = archive(vetted, tmp_path / "results.zip")
+    with zipfile.ZipFile(path) as held:
+        every = {name: held.read(name).decode() for name in held.namelist()}
+    for name, text in every.items():
+        assert "secret" not in text, name
+        assert "Private." not in text, name
+        assert "spiders" not in text, name
+        assert "rather not say" not in text, name
+    assert {one["member"] for one in lines(path, "labels")} == {"ann", "bob"}
+
+
+def test_lengths_stay_where_texts_do_not(vetted: Project, tmp_path: Path) -> None:
+    path = archive(vetted, tmp_path / "results.zip")
+    # "How many legs have 1 spiders?" are six words.
+    assert lines(path, "revisions")[0]["texts"]["prompt"] == "x x x x x x"
+
+
+def test_texts_and_replies_are_there_where_they_are_asked_for(
+    vetted: Project, tmp_path: Path
+) -> None:
+    path = archive(vetted, tmp_path / "results.zip", Wanted(texts=True, replies=True))
+    assert "1 spiders" in lines(path, "revisions")[0]["texts"]["prompt"]
+    assert {one["comment"] for one in lines(path, "labels")} == {"Private."}
+    assert {one["text"] for one in lines(path, "replies")} == {
+        '{"score": 7}', "I would rather not say.",
+    }  # fmt: skip
+
+
+def test_rows_name_each_other_without_ids(vetted: Project, tmp_path: Path) -> None:
+    path = archive(vetted, tmp_path / "results.zip")
+    for name in ("outcomes", "labels", "calls", "readings"):
+        assert all("id" not in one and "pk" not in one for one in lines(path, name))
+    assert lines(path, "outcomes")[0]["revision"] == ["item-1", 1]
+    digest = lines(path, "requests")[0]["digest"]
+    assert digest in {one["request"] for one in lines(path, "replies")}
+
+
+def test_some_runs_bring_those_that_their_figures_rest_on(
+    vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.zip"
+    call_command("freeze_results", project="fbi", run=[1], output=path)
+    with zipfile.ZipFile(path) as held:
+        facts = json.loads(held.read("MANIFEST.json"))
+    # Run 2 checks the explanations of run 1.
+    assert (facts["runs"], facts["rest_on"]) == ([1], [2])
+    capsys.readouterr()
+    call_command("results", "explanations", project="fbi", run=[1])
+    printed = capsys.readouterr().out
+    call_command("results", "explanations", archive=path)
+    assert capsys.readouterr().out == printed
+
+
+def test_the_terms_of_the_data_are_put_in(vetted: Project, tmp_path: Path) -> None:
+    terms = tmp_path / "terms.txt"
+    terms.write_text("CC0")
+    path = tmp_path / "results.zip"
+    call_command("freeze_results", project="fbi", output=path, license=terms)
+    with zipfile.ZipFile(path) as held:
+        assert held.read("LICENSE") == b"CC0"
+        assert "LICENSE" in held.read("README.txt").decode()
+
+
+def test_a_broken_archive_leaves_no_file(vetted: Project, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="cannot be written"):
+        call_command("freeze_results", project="fbi", output=tmp_path / "no" / "results.zip")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.databases
+def test_what_is_frozen_is_of_one_moment(tmp_path: Path) -> None:
+    project = make_vetted()
+
+    def forget() -> None:
+        Outcome.objects.filter(run__project=project, calls=None).delete()
+        connections.close_all()
+
+    seen: list[str] = []
+
+    def tell(name: str, rows: int) -> None:
+        if name == "data/items.jsonl":
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(forget).result()
+        seen.append(f"{name} {rows}")
+
+    held = Outcome.objects.count()
+    with (tmp_path / "results.zip").open("w+b") as stream:
+        freezing.freeze(project, list(project.runs.for_results()), Wanted(), stream, tell)
+    assert f"data/outcomes.jsonl {held}" in seen
+    assert Outcome.objects.count() < held
+
+
+def test_replies_are_frozen_once_however_many_calls_share_them(
+    vetted: Project, tmp_path: Path
+) -> None:
+    path = archive(vetted, tmp_path / "results.zip")
+    assert len(lines(path, "replies")) == Reply.objects.count()
+    assert len(lines(path, "calls")) == 12

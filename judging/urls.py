@@ -10,7 +10,7 @@ from judging.views import (
     starting,
     strategies,
 )
-from judging.views.results import downloads, showing
+from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
@@ -53,5 +53,11 @@ urlpatterns = [
         downloads.table,
         name="results-download",
     ),
+    path("projects/<slug:slug>/results/views/", saved.views, name="results-views"),
     path("projects/<slug:slug>/results/<slug:page>/", showing.page, name="results-page"),
+    path(
+        "projects/<slug:slug>/results/<slug:page>/chart.<slug:form>",
+        pictures.download,
+        name="results-chart",
+    ),
 ]

@@ -5,7 +5,7 @@ Everything is read at one moment and written as it is read, so that size does no
 
 import json
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from django.template.loader import render_to_string
 
 from annotation.models import Project
+from charts import files
 from formats.sealed import Sealing
 from formats.writers import write_figures
 from judging.models import Run
@@ -32,15 +33,23 @@ OF_TODAY = frozenset({"pace", "forecast"})
 FORMS = ("csv", "json")
 
 Tell = Callable[[str, int], None]
+# The charts of runs, by name: Vega-Lite specifications.
+Draw = Callable[[Project, Sequence[Run]], Iterable[tuple[str, dict[str, Any]]]]
+
+
+def _no_charts(project: Project, runs: Sequence[Run]) -> Iterable[tuple[str, dict[str, Any]]]:
+    return ()
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an archive holds beside data without texts: texts, replies, the licence of the data."""
+    """What an archive holds beside data without texts: texts, replies, the licence of the data,
+    and charts."""
 
     texts: bool = False
     replies: bool = False
     licence: str = ""
+    draw: Draw = _no_charts
 
 
 def freeze(
@@ -50,6 +59,7 @@ def freeze(
 
     The same state of the database is the same bytes. `tell` hears of each file how many rows it
     has. Without texts a text is as many words "x" as it has, and what people wrote is left out.
+    Raises `files.NotMade` for a chart that cannot be drawn.
     """
     with _one_moment():
         scope = _scope(project, runs, wanted)
@@ -57,6 +67,8 @@ def freeze(
         for part in PARTS:
             tell(part.path, _write_part(part, scope, sealing))
         made = [name for name in tables.RESULTS if _write_figures(name, scope, sealing, tell)]
+        for name, spec in wanted.draw(project, runs):
+            sealing.put(f"charts/{name}.svg", files.write(spec, "svg"))
         _write_words(scope, wanted, made, sealing)
         sealing.seal(_facts(scope, made))
 

@@ -1,14 +1,17 @@
 from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Event, Project
+from charts import files
 from judging.management import told
 from judging.models import Run
 from judging.paper import freezing
 from judging.paper.freezing import Wanted
+from judging.views.results import pictures
 
 
 class Command(BaseCommand):
@@ -58,6 +61,8 @@ class Command(BaseCommand):
                 f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
                 returncode=2,
             ) from error
+        except files.NotMade as error:
+            raise CommandError(str(error)) from error
         finally:
             part.unlink(missing_ok=True)
         numbers = [run.number for run in runs]
@@ -90,4 +95,9 @@ def _wanted(options: dict[str, Any]) -> Wanted:
         terms = licence.read_text(encoding="utf-8") if licence else ""
     except (OSError, ValueError) as error:
         raise CommandError(f"{licence}: cannot be read as text ({error}).", returncode=2) from error
-    return Wanted(options["with_texts"], options["with_replies"], terms)
+    return Wanted(options["with_texts"], options["with_replies"], terms, _charts)
+
+
+def _charts(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, drawing in pictures.every(project, runs):
+        yield name, drawing.spec

@@ -40,6 +40,18 @@ def answers(wish: Asked) -> list[figures.Made | figures.Making]:
     return [_answer(wish, ask) for ask in (*wish.view.asks, LEFT_OUT)]
 
 
+def waited(wish: Asked) -> list[Rows]:
+    """The rows of the same, however long they take; nothing is stored. Raises Http404."""
+    found = []
+    for ask in (*wish.view.asks, LEFT_OUT):
+        try:
+            asked = figures.asked(wish.project, ask.table, wish.runs, wish.fields(ask))
+            found.append(asked.rows())
+        except reports.UnknownField as error:
+            raise Http404(str(error)) from error
+    return found
+
+
 def files(wish: Asked) -> list[tuple[Ask, str]]:
     """Each table of a view, and the query that gives the same rows as a file."""
     found = []

@@ -10,8 +10,9 @@ from django.views.decorators.http import require_GET
 
 from annotation import access
 from annotation.views.painting import HtmxRequest
+from charts import files
 from judging import tasks
-from judging.models import Run
+from judging.models import Run, SavedView
 from judging.results import figures
 from judging.views.results import asking, downloads
 from judging.views.results.grids import Column, Grid
@@ -53,6 +54,7 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "pages": PAGES,
+        "saved": SavedView.objects.seen_by(member),
         "runs": len(asking.chosen(member.project, request.GET)),
         "studies": [(title, _of_study(number)) for number, title in STUDIES.items()],
     }
@@ -71,6 +73,7 @@ def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
         "asked": wish,
         "pages": PAGES,
         "runs": _offered(wish),
+        "saved": SavedView.objects.seen_by(member).filter(page=page),
         **_figures(wish),
     }
     template = "judging/results/page.html"
@@ -83,9 +86,9 @@ def _figures(wish: Asked) -> dict[str, Any]:
     making = [one for one in answers if isinstance(one, figures.Making)]
     for one in making:
         tasks.ring_for(one)
-    common = {"switches": _switches(wish), "kept": _kept(wish), "making": making}
+    common = {"kept": _kept(wish), "making": making}
     if making:
-        return common
+        return {**common, "switches": _switches(wish)}
     return common | _shown(wish, [one.rows for one in answers if isinstance(one, figures.Made)])
 
 
@@ -95,11 +98,13 @@ def _shown(wish: Asked, found: list[Rows]) -> dict[str, Any]:
     return {
         "shown": shown,
         "grid": shown.grid.sorted(wish.query.get(SORT, "")),
+        "switches": _switches(wish, with_intervals=shown.grid.has_intervals),
         "headings": _headings(wish, shown.grid),
         "narrowing": asking.narrowing(wish, tables),
         "choices": wish.view.choices(wish) if wish.view.choices else (),
         "files": asking.files(wish),
         "formats": downloads.TYPES,
+        "chart_forms": files.TYPES,
         "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
     }
 
@@ -110,13 +115,14 @@ def _offered(wish: Asked) -> list[Run]:
     return [run for run in every if run.archived_at is None or run in wish.runs]
 
 
-def _switches(wish: Asked) -> list[tuple[str, list[Link]]]:
+def _switches(wish: Asked, *, with_intervals: bool = True) -> list[tuple[str, list[Link]]]:
     """The views of the page, what the view itself can be switched to, and the intervals."""
     found = [(one.title, _options(wish, one)) for one in wish.view.switches]
     shown = {"no": wish.link(intervals=None), "yes": wish.link(intervals="yes")}
     now = "yes" if wish.intervals else "no"
     titles = {"no": "n alone", "yes": "with intervals"}
-    found.append(("Beside each rate", [Link(titles[k], shown[k], k == now) for k in shown]))
+    if with_intervals:
+        found.append(("Beside each rate", [Link(titles[k], shown[k], k == now) for k in shown]))
     views = [Link(v.title, _to_view(wish, v), v is wish.view) for v in wish.page.views]
     return [("View", views), *found] if len(views) > 1 else found
 

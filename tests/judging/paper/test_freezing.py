@@ -69,8 +69,8 @@ def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
 
 @pytest.mark.databases
 def test_an_archive_of_what_was_thawed_is_the_same_bytes(vetted: Project, tmp_path: Path) -> None:
-    path = archive(vetted, tmp_path / "results.zip")
-    again = tmp_path / "again.zip"
+    path, again = tmp_path / "results.zip", tmp_path / "again.zip"
+    call_command("freeze_results", project="fbi", output=path)
     with elsewhere.opened(path) as there:
         there.run("freeze_results", "--project", "fbi", "-o", str(again))
     assert again.read_bytes() == path.read_bytes()
@@ -151,6 +151,7 @@ def test_the_terms_of_the_data_are_put_in(vetted: Project, tmp_path: Path) -> No
     with zipfile.ZipFile(path) as held:
         assert held.read("LICENSE") == b"CC0"
         assert "LICENSE" in held.read("README.txt").decode()
+        assert b"<svg" in held.read("charts/overview-abilities.svg")
 
 
 def test_a_broken_archive_leaves_no_file(vetted: Project, tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.http import Http404, QueryDict
+
+from charts import files
+from judging.management import told
+from judging.views.results import pictures
+from judging.views.results.kinds import RUN, VIEW
+from judging.views.results.registry import PAGES
+
+
+class Command(BaseCommand):
+    help = "Write the chart of a result page to a file, with the colours of paper."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("page", choices=PAGES)
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--run",
+            type=int,
+            nargs="+",
+            action="extend",
+            metavar="NUMBER",
+            help="only these; default: every run that is not archived",
+        )
+        parser.add_argument("--view", help="of the page; default: its first")
+        parser.add_argument(
+            "--with",
+            dest="also",
+            nargs="+",
+            default=[],
+            metavar="NAME=VALUE",
+            help="what else the address of the page says, such as measure=undetected",
+        )
+        parser.add_argument("--format", choices=files.TYPES, help="default: by the file's name")
+        parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project, output = told.project(options["project"]), options["output"]
+        form = options["format"] or output.suffix.removeprefix(".").lower()
+        if form not in files.TYPES:
+            raise CommandError(f"Name the --format: {', '.join(files.TYPES)}.", returncode=2)
+        try:
+            drawing = pictures.of_query(project, options["page"], _query(options))
+            if drawing is None:
+                raise CommandError("There is nothing to draw for these runs.", returncode=2)
+            output.write_bytes(files.write(drawing.spec, form))
+        except Http404 as error:
+            raise CommandError(str(error) or "There is no such view.", returncode=2) from error
+        except files.NotMade as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(
+                f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
+                returncode=2,
+            ) from error
+        self.stderr.write(f"{output}: {drawing.caption}")
+
+
+def _query(options: dict[str, Any]) -> QueryDict:
+    query = QueryDict(mutable=True)
+    query.setlist(RUN, [str(number) for number in options["run"] or ()])
+    if options["view"]:
+        query[VIEW] = options["view"]
+    for one in options["also"]:
+        name, _, value = one.partition("=")
+        query[name] = value
+    return query

@@ -1,0 +1,126 @@
+"""The charts of result pages as files, by page and by command."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+
+from annotation.models import Project
+from charts import files
+from judging.views.results import pictures
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+CHART = "/projects/fbi/results/overview/chart."
+
+
+@pytest.fixture
+def judged(project: Project) -> Project:
+    """Two runs over four error items, of which the second misses all."""
+    items = make_items(project, 4)
+    for said in ([scores(9, 5), scores(9, 9)] * 2, [scores(9, 9)] * 4):
+        make_replied(project, "vanilla", zip(items, said, strict=True))
+    return project
+
+
+def test_a_page_s_chart_is_a_file_in_every_form(judged: Project, browser: Client) -> None:
+    for form, begins in {"svg": b"<svg", "pdf": b"%PDF", "png": b"\x89PNG", "json": b"{"}.items():
+        sent = browser.get(CHART + form)
+        assert sent.status_code == 200
+        assert sent.content.startswith(begins)
+        assert sent.headers["Content-Type"] == files.TYPES[form]
+        assert f"fbi-overview-abilities.{form}" in sent.headers["Content-Disposition"]
+
+
+def test_the_file_shows_what_the_address_of_the_page_shows(
+    judged: Project, browser: Client
+) -> None:
+    texts = [
+        one.text
+        for one in ElementTree.fromstring(
+            browser.get(CHART + "svg?run=2&measure=undetected").content
+        ).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert "Undetected rate" in texts
+    assert any("2 · vanilla" in str(text) for text in texts)
+    assert not any("1 · vanilla" in str(text) for text in texts)
+
+
+def test_the_page_offers_its_chart_as_files(judged: Project, browser: Client) -> None:
+    text = browser.get("/projects/fbi/results/overview/?run=2").content.decode()
+    assert "/projects/fbi/results/overview/chart.pdf?run=2" in text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "overview/chart.gif",
+        "nothing/chart.svg",
+        "overview/chart.svg?run=9",
+        "overview/chart.svg?view=no",
+    ],
+)
+def test_what_is_not_there_is_not_found(judged: Project, browser: Client, address: str) -> None:
+    assert browser.get(f"/projects/fbi/results/{address}").status_code == 404
+
+
+def test_a_chart_of_nothing_is_not_found(project: Project, browser: Client) -> None:
+    assert browser.get(CHART + "svg").status_code == 404
+
+
+def test_a_chart_that_cannot_be_made_is_no_fault_of_the_page(
+    judged: Project, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files.write, "__defaults__", (0.001,))
+    sent = browser.get(CHART + "svg")
+    assert (sent.status_code, sent.headers["Content-Type"]) == (503, "text/plain; charset=utf-8")
+    assert "not drawn within" in sent.content.decode()
+    assert pictures._PLACES.acquire(blocking=False)
+    pictures._PLACES.release()
+
+
+def test_who_comes_while_all_places_are_taken_is_told_to_come_again(
+    judged: Project, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "PATIENCE", 0)
+    assert pictures._PLACES.acquire()
+    assert pictures._PLACES.acquire()
+    try:
+        sent = browser.get(CHART + "svg")
+    finally:
+        pictures._PLACES.release()
+        pictures._PLACES.release()
+    assert (sent.status_code, sent.headers["Retry-After"]) == (503, "2")
+
+
+def test_the_command_writes_the_same_file(judged: Project, browser: Client, tmp_path: Path) -> None:
+    path = tmp_path / "chart.svg"
+    call_command(
+        "chart", "overview", project="fbi", output=path, run=[2], also=["measure=undetected"]
+    )
+    sent = browser.get(CHART + "svg?run=2&measure=undetected")
+    assert path.read_bytes() == sent.content
+    call_command("chart", "overview", project="fbi", output=tmp_path / "x", format="json")
+    assert json.loads((tmp_path / "x").read_text())["config"] == files.PAPER
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"output": Path("chart.gif")}, "Name the --format"),
+        ({"output": Path("no/such/place.svg")}, "cannot be written"),
+        ({"output": Path("chart.svg"), "run": [9]}, "not all of these runs"),
+        ({"output": Path("chart.svg"), "view": "no"}, "no such view"),
+    ],
+)
+def test_a_command_that_cannot_draw_says_why(
+    judged: Project, options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(CommandError, match=said):
+        call_command("chart", "overview", project="fbi", **options)

@@ -6,6 +6,7 @@ column that is not named here from the item they are copies of, so that a new co
 
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.core.management.color import no_style
@@ -32,6 +33,7 @@ from annotation.submissions import Said
 from formats.rows import Row
 
 ORIGINALS = 64
+EVERY = (Item, Revision, Diff, Slot, Label, Resolution, Event)
 WORDS = """
 the of and a to in is that for it as was with be by on not he this are or his from at which but
 have an had they you were their one all we can her has there been if more when will would who so
@@ -138,7 +140,7 @@ def _copy_items(items: int, overlap: int) -> None:
     key = "substr('item-0000000', 1, 12 - length('' || s.n)) || s.n"
     series = (ORIGINALS + 1, items)
     of_item = f"t.item_id = {original}"
-    with _unchecked():
+    with unchecked(*EVERY):
         _copy(
             Item,
             series,
@@ -160,7 +162,7 @@ def _copy_labels(half: int) -> None:
     step = Slot.objects.filter(item=label.item_id, stage=Stage.WORK).count()
     slots = f"{label.slot_id} + s.n * {step}"
     series = (1, half - 1)
-    with _unchecked():
+    with unchecked(*EVERY):
         _copy(
             Label,
             series,
@@ -184,23 +186,32 @@ def _copy_labels(half: int) -> None:
         Membership.objects.filter(pk=label.member_id).update(labelled=half)
 
 
-class _unchecked:  # noqa: N801  (reads as a statement)
-    """Within it PostgreSQL checks no foreign keys, which are right by construction."""
-
-    def __enter__(self) -> None:
-        self._role("replica")
-
-    def __exit__(self, *_: object) -> None:
-        self._role("origin")
-        every = [Item, Revision, Diff, Slot, Label, Resolution, Event]
+@contextmanager
+def unchecked(*filled: type[models.Model]) -> Iterator[None]:
+    """Within it PostgreSQL checks no foreign keys, which are right by construction, and fires no
+    triggers; after it the next ids follow those that were given."""
+    _role("replica")
+    try:
+        yield
+    finally:
+        _role("origin")
         with connection.cursor() as cursor:
-            for statement in connection.ops.sequence_reset_sql(no_style(), every):
+            for statement in connection.ops.sequence_reset_sql(no_style(), list(filled)):
                 cursor.execute(statement)
 
-    def _role(self, role: str) -> None:
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET session_replication_role = {role}")
+
+def _role(role: str) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET session_replication_role = {role}")
+
+
+def numbers(start: int, end: int) -> str:
+    """The series `s.n` as the head of a statement."""
+    if connection.vendor == "sqlite":
+        step = f"SELECT {start} UNION ALL SELECT n + 1 FROM s WHERE n < {end}"
+        return f"WITH RECURSIVE s(n) AS ({step})"
+    return f"WITH s(n) AS (SELECT generate_series({start}, {end}))"
 
 
 def _copy(
@@ -213,13 +224,8 @@ def _copy(
     values = ", ".join(
         others.get(column, f"t.{connection.ops.quote_name(column)}") for column in columns
     )
-    start, end = series
-    numbers = (
-        f"WITH RECURSIVE s(n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM s WHERE n < {end})"
-        if connection.vendor == "sqlite"
-        else f"WITH s(n) AS (SELECT generate_series({start}, {end}))"
-    )
     with connection.cursor() as cursor:
         cursor.execute(
-            f"{numbers} INSERT INTO {table} ({names}) SELECT {values} FROM s JOIN {table} t ON {on}"
+            f"{numbers(*series)} INSERT INTO {table} ({names})"
+            f" SELECT {values} FROM s JOIN {table} t ON {on}"
         )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from judging.models import Outcome, Run
-from judging.results import counting, gathering
+from judging.results import counting, gathering, progress
 from judging.results.counting import PARSED, UNDETECTED, Summed, text, when
 from stats import absence
 from stats.estimates import PValue
@@ -65,7 +65,7 @@ def _causes(runs: Sequence[Run], by: Sequence[str]) -> dict[Key, dict[str, int]]
 
 def _depends(runs: Sequence[Run]) -> dict[int, PValue]:
     found = {}
-    for one in gathering.gather(runs, (CATEGORY,)):
+    for one in progress.through(gathering.gather(runs, (CATEGORY,)), "dealing missing replies"):
         errors = one.only(~one.invariant)
         _, category = np.unique(errors.fields[CATEGORY].astype(str), return_inverse=True)
         rng = gathering.generator("missing", [one.run])

@@ -8,7 +8,7 @@ import numpy as np
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import counting, detecting, gathering
+from judging.results import counting, detecting, gathering, progress
 from judging.results.gathering import Bools, Gathered
 from stats import families, slices
 from stats.slices import LEAST_DIFFERENCE, Contrast
@@ -45,9 +45,12 @@ def blind_spots(project: Project, runs: Iterable[Run], by: Sequence[str]) -> lis
 def _of_run(found: Gathered, names: Sequence[str]) -> list[dict[str, Any]]:
     errors = found.only(~found.invariant)
     held = {name: _texts(values) for name, values in errors.fields.items()}
+    # As numbers, since every slice sorts them.
+    _, categories = np.unique(held[CATEGORY], return_inverse=True)
+    said = f"searching run {found.run.number}"
     tested = [
-        (name, _contrast(errors, name, inside, held[CATEGORY] if within else None))
-        for name, inside, within in _slices(names, held)
+        (name, _contrast(errors, name, inside, categories if within else None))
+        for name, inside, within in progress.through(list(_slices(names, held)), said)
     ]
     qs = families.benjamini_hochberg([one.p for _, one in tested])
     tests = sum(one.p is not None for _, one in tested)

@@ -9,7 +9,7 @@ import numpy as np
 from annotation import taxonomy
 from annotation.querysets import SI_ITEM
 from judging.models import Run
-from judging.results import counting, gathering
+from judging.results import counting, gathering, progress
 from judging.results.gathering import Floats, Gathered, Ints
 from stats import families, paired
 from stats.rates import ClusterSums
@@ -41,8 +41,9 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """
     found = [one.only(~one.invariant) for one in gathering.gather(runs, (ABILITY,))]
     pairs = list(combinations(found, 2))
-    headline = [_row(Pair(a, b, "")) for a, b in pairs]
-    exploratory = [_row(part) for a, b in pairs for part in _by_ability(a, b)]
+    headline = [_row(Pair(a, b, "")) for a, b in progress.through(pairs, "comparing runs")]
+    by_ability = progress.through(pairs, "comparing runs by ability")
+    exploratory = [_row(part) for a, b in by_ability for part in _by_ability(a, b)]
     _adjust(headline, "p_holm", families.holm([row["p"] for row in headline]))
     _adjust(exploratory, "q", families.benjamini_hochberg([row["p"] for row in exploratory]))
     apart = families.different([row["p_holm"] for row in headline], len(found))
@@ -92,18 +93,21 @@ def _row(pair: Pair) -> dict[str, Any]:
 
 def _common(a: Gathered, b: Gathered) -> tuple[Floats, Floats, Ints]:
     """What both say of the items that both parsed, and the clusters of these."""
-    _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
-    first, second, cluster = a.detected[of_a], b.detected[of_b], a.cluster[of_a]
+    first, second, cluster = a.detected, b.detected, a.cluster
+    if not np.array_equal(a.item, b.item):
+        _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
+        first, second, cluster = first[of_a], second[of_b], cluster[of_a]
     there = ~np.isnan(first) & ~np.isnan(second)
     return first[there], second[there], cluster[there]
 
 
 def _of_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
     """The sums that the interval needs, and the difference of each cluster."""
-    held, number = np.unique(cluster, return_inverse=True)
-    items = np.bincount(number, minlength=len(held))
+    counted = np.bincount(cluster)
+    held = counted > 0
+    items = counted[held]
     # Shares such as thirds leave a rest when they are added up.
-    y: Floats = np.round(np.bincount(number, weights=apart, minlength=len(held)), 9)
+    y: Floats = np.round(np.bincount(cluster, weights=apart), 9)[held]
     sums = ClusterSums(
         m=len(items),
         n=int(items.sum()),

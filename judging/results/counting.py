@@ -12,6 +12,7 @@ from django.db import connection
 from annotation import taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
+from judging.results import progress
 from judging.strategies import Strategy
 from stats.rates import ClusterSums
 
@@ -82,14 +83,19 @@ def summed(
     left out, whose rate reads the other way, and without both the repeats of other items; repeats
     of both kinds in one category make two rows.
 
-    One query, and none without a run. Raises `UnknownField`.
+    One query, one a run where somebody hears how far it is, and none without a run. Raises
+    `UnknownField`.
     """
     check(by)
     known = {run.pk: run for run in runs}
     if not known:
         return []
     rates, counts = rates or {}, counts or {}
-    found = records(_statement(list(known), by, rates, counts, joined))
+    found = [
+        record
+        for some in progress.apart(list(known), "counting outcomes")
+        for record in records(_statement(some, by, rates, counts, joined))
+    ]
     rows = [_summed(known, by, rates, counts, record) for record in found]
     order = {pk: place for place, pk in enumerate(known)}
     return sorted(rows, key=lambda row: (order[row.run.pk], place(row.group), row.invariant))

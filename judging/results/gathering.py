@@ -1,8 +1,7 @@
 """What counts of runs, item by item as arrays: for figures that no sum over clusters gives."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,14 @@ from numpy.typing import NDArray
 
 from annotation.leads.grouping import Grouping
 from judging.models import Outcome, Run
-from judging.results import counting
+from judging.results import counting, progress
 from judging.strategies import digest
 
 # Frames whose items are error items and score-invariant ones.
 FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
+READING = "reading outcomes"
+_VALUES = {Outcome.Result.MISSING.value: np.nan, Outcome.Result.DETECTED.value: 1.0}
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -51,7 +52,7 @@ def gather(
 ) -> list[Gathered]:
     """The counted items of runs that judge error items or score-invariant ones, repeats of other
     items left out, with fields of outcomes and what items are grouped by, by name. One query for
-    all, and none without such a run."""
+    all, one a run where somebody hears how far it is, and none without such a run."""
     runs = list(runs)
     asked = counting.asked(runs)
     chosen = [run for run in runs if asked[run.pk].frame in FRAMES]
@@ -60,15 +61,12 @@ def gather(
     said = ("run", "item", "cluster", "result", "share", "invariant")
     columns = (*said, *fields, *(one.of("item__") for one in groups))
     names = (*fields, *(one.name for one in groups))
-    found = Outcome.objects.counted().main().filter(run__in=chosen).exclude(ability="")
+    found = Outcome.objects.counted().main().exclude(ability="").order_by().values_list(*columns)
     rows: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in chosen}
-    numbers: dict[str, int] = {}
-    for pk, item, cluster, result, share, *rest in (
-        found.order_by().values_list(*columns).iterator(chunk_size=AT_A_TIME)
-    ):
-        number = numbers.setdefault(cluster, len(numbers))
-        rows[pk].append((item, number, _detected(result, share), *rest))
-    return [_gathered(run, rows[run.pk], names) for run in chosen]
+    for some in progress.apart(chosen, READING):
+        for row in found.filter(run__in=some).iterator(chunk_size=AT_A_TIME):
+            rows[row[0]].append(row)
+    return list(_gathered(chosen, rows, names))
 
 
 def generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
@@ -77,23 +75,33 @@ def generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Gener
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def _detected(result: str, share: float | None) -> float:
-    if result == Outcome.Result.MISSING:
-        return np.nan
-    if share is not None:
-        return share
-    return float(result == Outcome.Result.DETECTED)
+def _gathered(
+    runs: Sequence[Run], rows: Mapping[int, Sequence[tuple[Any, ...]]], names: Sequence[str]
+) -> Iterator[Gathered]:
+    """The rows of each run, in the order of their items, whatever the database gave first."""
+    clusters = sorted({row[2] for found in rows.values() for row in found})
+    numbers = {cluster: number for number, cluster in enumerate(clusters)}
+    for run in runs:
+        found = list(zip(*rows[run.pk], strict=True)) or [()] * (6 + len(names))
+        _, item, cluster, result, share, invariant, *rest = found
+        items = np.array(item, dtype=int)
+        order = np.argsort(items)
+        yield Gathered(
+            run,
+            items[order],
+            np.array([numbers[one] for one in cluster], dtype=int)[order],
+            _detected(result, share)[order],
+            np.array(invariant, dtype=bool)[order],
+            {
+                name: np.array(one, dtype=object)[order]
+                for name, one in zip(names, rest, strict=True)
+            },
+        )
 
 
-def _gathered(run: Run, rows: list[tuple[Any, ...]], names: Sequence[str]) -> Gathered:
-    rows.sort(key=itemgetter(0))
-    columns = list(zip(*rows, strict=True)) or [()] * (4 + len(names))
-    item, cluster, detected, invariant, *rest = columns
-    return Gathered(
-        run,
-        np.array(item, dtype=int),
-        np.array(cluster, dtype=int),
-        np.array(detected, dtype=float),
-        np.array(invariant, dtype=bool),
-        {name: np.array(one, dtype=object) for name, one in zip(names, rest, strict=True)},
-    )
+def _detected(result: Sequence[str], share: Sequence[float | None]) -> Floats:
+    """1, 0 or the share of repeats, nan where missing."""
+    values: Floats = np.array([_VALUES.get(one, 0.0) for one in result], dtype=float)
+    # None becomes nan.
+    shares: Floats = np.array(share, dtype=float)
+    return np.where(np.isnan(values) | np.isnan(shares), values, shares)

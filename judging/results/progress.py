@@ -30,6 +30,15 @@ def tell(step: str, done: int, total: int) -> None:
         hears(step, done, total)
 
 
+def apart(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
+    """All parts at once, which is one query; but one after the other where somebody hears of it,
+    since that is long."""
+    if _hears.get() is None:
+        yield parts
+    else:
+        yield from ([part] for part in through(parts, step))
+
+
 def through(parts: Sequence[T], step: str) -> Iterator[T]:
     """The parts one after the other, telling how many are done."""
     for done, part in enumerate(parts):

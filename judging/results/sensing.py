@@ -8,7 +8,7 @@ import numpy as np
 from annotation import taxonomy
 from annotation.querysets import SI_ITEM
 from judging.models import Run
-from judging.results import counting, gathering
+from judging.results import counting, gathering, progress
 from judging.results.gathering import Bools, Gathered
 from stats import bootstrap, rates, sensitivity
 from stats.estimates import Estimate
@@ -33,9 +33,10 @@ def sensitivities(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """
     runs = list(runs)
     asked = counting.asked(runs)
+    gathered = gathering.gather(runs, (ABILITY, SOURCE, ORIGIN))
     return [
         _row(part, ability, origin, of_pairs=asked[found.run.pk].frame == "pair")
-        for found in gathering.gather(runs, (ABILITY, SOURCE, ORIGIN))
+        for found in progress.through(gathered, "drawing clusters")
         for ability, origin, part in _parts(found)
     ]
 

@@ -1,0 +1,167 @@
+"""Runs over any number of items within minutes: outcomes that the database makes by itself.
+
+The items have no texts, which no table of figures but that of the data set reads. A cluster has
+3.6 of them, as in study 000; a twelfth is score-invariant. One reply in fifty was not read, and
+every run has a tendency of its own, some categories being harder than others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, models
+from django.db.models import NOT_PROVIDED
+
+from annotation import importing
+from annotation.models import (
+    Account,
+    ApiToken,
+    Item,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Role,
+)
+from annotation.taxonomy import load
+from benchmarks.workbench.filling import numbers, tidy, unchecked
+from judging.models import Endpoint, Outcome, Run
+from judging.preparing import pinning, selecting
+
+SLUG = "bench"
+SI = "score-invariant"
+# Frames in turn: scores apart, a score against gold, both orders.
+STRATEGIES = ("vanilla", "reference", "pairwise")
+MISSING = "s.n % 50 = 7"
+INVARIANT = "s.n % 12 = 0"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """The project, and a key to the API for a researcher of it."""
+
+    project: Project
+    key: str
+
+
+def fill(items: int, runs: int) -> Filled:
+    """A project of so many items, all resolved, and so many finished runs over all of them."""
+    project = importing.create_project(SLUG)
+    account = Account.objects.create(username="researcher")
+    Membership.objects.create(
+        project=project, account=account, alias="researcher", role=Role.RESEARCHER
+    )
+    with unchecked(Item, Revision, Resolution, Outcome):
+        _fill_items(project, items)
+        for number in range(runs):
+            _fill_outcomes(_run(project, number), number, items)
+    tidy()
+    return Filled(project, ApiToken.issue(account, "bench")[1])
+
+
+def _fill_items(project: Project, items: int) -> None:
+    named = {"id": "s.n", "project_id": str(project.pk), "key": "'item-' || s.n"}
+    task = _json("'{\"task\": \"task ' || (s.n % 7) || '\"}'")
+    _insert(Item, items, {**named, **_of_item(), "position": "s.n", "fields": task})
+    revision = {"id": "s.n", "item_id": "s.n", "number": "1", "texts": _json("'{}'")}
+    _insert(Revision, items, {**revision, "digest": "''"})
+    held = {"id": "s.n", "item_id": "s.n", "revision_id": "s.n", "value": _truth()}
+    _insert(Resolution, items, {**held, "rule": "'bench'", "source": "'imported'"})
+
+
+def _fill_outcomes(run: Run, number: int, items: int) -> None:
+    # As good as random, and the same everywhere: 0 to 99.
+    chance = f"(s.n * {7919 + 2 * number} + s.n / 97 + {number} * 31) % 100"
+    detects = f"{chance} < CASE WHEN {INVARIANT} THEN 12 ELSE {40 + 3 * number} + s.n % 5 * 4 END"
+    detail, said = _said(STRATEGIES[number % len(STRATEGIES)], detects, chance)
+    of_item = {name: sql for name, sql in _of_item().items() if name != "origin"}
+    result = f"CASE WHEN {detects} THEN 'detected' ELSE 'undetected' END"
+    decided = {
+        "result": f"CASE WHEN {MISSING} THEN 'missing' ELSE {result} END",
+        "detail": f"CASE WHEN {MISSING} THEN '' ELSE {detail} END",
+        "cause": f"CASE WHEN {MISSING} THEN 'truncated' ELSE '' END",
+        "values": _json(f"CASE WHEN {MISSING} THEN '{{}}' ELSE {said} END"),
+    }
+    places = {"id": f"{number * items} + s.n", "item_id": "s.n", "revision_id": "s.n"}
+    invariant = f"CASE WHEN {INVARIANT} THEN {_true('true')} ELSE {_true('false')} END"
+    pinned = {"run_id": str(run.pk), "truth": _truth(), "invariant": invariant}
+    _insert(Outcome, items, {**places, **pinned, **of_item, **decided})
+
+
+def _said(strategy: str, detects: str, chance: str) -> tuple[str, str]:
+    """Detail and values of an outcome that was read."""
+    if strategy == "pairwise":
+        effect = '\'{"order_effect": "first_twice"}\''
+        mixed = f"CASE {chance} % 3 WHEN 0 THEN 'mixed' WHEN 1 THEN 'P' ELSE 'both_good' END"
+        return f"CASE WHEN {detects} THEN 'G' ELSE {mixed} END", effect
+    if strategy == "reference":
+        detail = f"CASE WHEN {detects} THEN 'top-1' ELSE 'top' END"
+        return (
+            detail,
+            f"CASE WHEN {detects} THEN '{{\"perturbed\": 9}}' ELSE '{{\"perturbed\": 10}}' END",
+        )
+    lower, equal = '\'{"gold": 9, "perturbed": 6}\'', '\'{"gold": 9, "perturbed": 9}\''
+    return (
+        f"CASE WHEN {detects} THEN 'lower' ELSE 'equal' END",
+        f"CASE WHEN {detects} THEN {lower} ELSE {equal} END",
+    )
+
+
+def _run(project: Project, number: int) -> Run:
+    endpoint = Endpoint.objects.create(
+        name=f"judge-{number}",
+        provider="openai_compatible",
+        model=f"judge-{number}",
+        address="https://judge.invalid/v1",
+    )
+    version = selecting.strategy_version(STRATEGIES[number % len(STRATEGIES)])
+    run = pinning.draft(project, version, endpoint, seed=number, state=Run.State.FINISHED)
+    return pinning.pin(run, pinning.Drawn([]))
+
+
+def _of_item() -> dict[str, str]:
+    """What an item has by its number `s.n`, and an outcome copies."""
+    known = [one for one in load() if one.ability != SI]
+    category = _chosen([one.slug for one in known])
+    ability = _chosen([one.ability for one in known])
+    return {
+        "category": f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE {category} END",
+        "ability": f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE {ability} END",
+        "source_ability": ability,
+        "cluster": "'cluster-' || (s.n * 10 / 36)",
+        "origin": f"CASE WHEN {INVARIANT} THEN 'paraphrase' ELSE '' END",
+    }
+
+
+def _truth() -> str:
+    return f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE 'valid' END"
+
+
+def _chosen(values: Sequence[str]) -> str:
+    cases = " ".join(f"WHEN {at} THEN '{value}'" for at, value in enumerate(values))
+    return f"CASE s.n % {len(values)} {cases} END"
+
+
+def _json(text: str) -> str:
+    return f"CAST({text} AS jsonb)" if connection.vendor == "postgresql" else f"({text})"
+
+
+def _true(word: str) -> str:
+    return word if connection.vendor == "postgresql" else str(int(word == "true"))
+
+
+def _insert(model: type[models.Model], rows: int, given: Mapping[str, str]) -> None:
+    """One row for each number `s.n`; what is not given is as the model has it by default."""
+    columns = dict(given)
+    others: list[Any] = []
+    for field in model._meta.concrete_fields:
+        if field.column not in given and (field.default is not NOT_PROVIDED or not field.null):
+            columns[field.column] = "%s"
+            others.append(field.get_db_prep_save(field.get_default(), connection))
+    names = ", ".join(map(connection.ops.quote_name, columns))
+    table = connection.ops.quote_name(model._meta.db_table)
+    values = ", ".join(sql if sql == "%s" else sql.replace("%", "%%") for sql in columns.values())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"{numbers(1, rows)} INSERT INTO {table} ({names}) SELECT {values} FROM s", others
+        )

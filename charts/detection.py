@@ -16,7 +16,7 @@ MARK_SIZE = 75
 class Point:
     """One rate of one run: fractions of 1, `n` the items that it rests on.
 
-    `low` and `high` are None where the interval is not defined.
+    `low` and `high` are None where the interval is not defined. `faint` ones are not ours.
     """
 
     run: str
@@ -25,6 +25,7 @@ class Point:
     low: float | None
     high: float | None
     n: int
+    faint: bool = False
 
 
 def dot_plot(points: Sequence[Point], *, title: str, series: str = "Run") -> dict[str, Any]:
@@ -49,12 +50,22 @@ def dot_plot(points: Sequence[Point], *, title: str, series: str = "Run") -> dic
 
 def _intervals(base: alt.Chart, title: str) -> alt.Chart:
     defined = base.transform_filter("isValid(datum.low)")
-    return defined.mark_rule(strokeWidth=2, opacity=0.75).encode(x=_rate("low", title), x2="high")
+    faint = alt.datum.faint
+    return defined.mark_rule(strokeWidth=2).encode(
+        x=_rate("low", title),
+        x2="high",
+        opacity=alt.condition(faint, alt.value(0.4), alt.value(0.75)),
+        strokeDash=alt.condition(faint, alt.value([3, 3]), alt.value([1, 0])),
+    )
 
 
 def _dots(base: alt.Chart, runs: Sequence[str], title: str, series: str) -> alt.Chart:
-    dots = base.mark_point(size=MARK_SIZE, filled=True, opacity=1)
-    return dots.encode(x=_rate("rate", title), shape=marks.shape("run", runs, series))
+    dots = base.mark_point(size=MARK_SIZE, filled=True)
+    return dots.encode(
+        x=_rate("rate", title),
+        shape=marks.shape("run", runs, series),
+        opacity=alt.condition(alt.datum.faint, alt.value(0.5), alt.value(1)),
+    )
 
 
 def _rate(field: str, title: str) -> alt.X:

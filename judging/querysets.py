@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce
 
 if TYPE_CHECKING:
-    from annotation.models import Item, Project
-    from judging.models import Endpoint, Run, StrategyVersion
+    from annotation.models import Item, Membership, Project
+    from judging.models import Endpoint, Run, SavedView, StrategyVersion
 
 
 # No lease is given for so long: one that lasts longer was given by a clock that was ahead, and
@@ -220,6 +221,17 @@ class RequestQuerySet(models.QuerySet["Any"]):
 SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable")
 
 
+class SavedViewQuerySet(models.QuerySet["SavedView"]):
+    def of(self, member: Membership) -> SavedViewQuerySet:
+        """Those that a member saved."""
+        return self.filter(member=member.pk)
+
+    def seen_by(self, member: Membership) -> SavedViewQuerySet:
+        """A member's own, and those that others of the project share."""
+        shared = Q(member__project=member.project, shared=True)
+        return self.filter(Q(member=member.pk) | shared).select_related("member")
+
+
 class OutcomeQuerySet(models.QuerySet["Any"]):
     def of_requests(self, ids: Iterable[int]) -> OutcomeQuerySet:
         """Outcomes that hang on any of these requests."""
@@ -269,6 +281,23 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
 
     def parsed(self) -> OutcomeQuerySet:
         return self.filter(result__in=["detected", "undetected"])
+
+    def with_errors(self) -> OutcomeQuerySet:
+        """Of items with an error that repeat no other one."""
+        return self.filter(invariant=False).exclude(ability="")
+
+    def of_invariant(self) -> OutcomeQuerySet:
+        return self.filter(invariant=True)
+
+    def of_repeats(self) -> OutcomeQuerySet:
+        """Of items that repeat another one, which are of no ability."""
+        return self.filter(ability="")
+
+    def with_moved(self) -> OutcomeQuerySet:
+        """With `moved`, by how much the perturbed answer was scored above gold; None unless both
+        were scored."""
+        of = [Cast(KT(f"values__{name}"), models.FloatField()) for name in ("perturbed", "gold")]
+        return self.annotate(moved=of[0] - of[1])
 
     def for_list(self) -> OutcomeQuerySet:
         """In the order of the items, without texts."""

@@ -4,6 +4,7 @@ from judging.models.asking import Dispatcher, Reading, Reply, Request
 from judging.models.evaluators import Endpoint, StrategyVersion
 from judging.models.figures import StoredFigure, Touch
 from judging.models.runs import Budget, Call, Outcome, Run
+from judging.models.saving import SavedView
 
 __all__ = [
     "Budget",
@@ -15,6 +16,7 @@ __all__ = [
     "Reply",
     "Request",
     "Run",
+    "SavedView",
     "StoredFigure",
     "StrategyVersion",
     "Touch",

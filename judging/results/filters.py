@@ -1,6 +1,7 @@
 """What narrows the outcomes of a run down to those behind one figure; for page and API alike."""
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import django_filters
@@ -16,6 +17,12 @@ RESULTS = {
     "undetected": "Undetected",
     "missing": "Missing",
     "pending": "Pending",
+}
+MOVED = ("moved_from", "moved_below")
+ITEMS = {
+    "errors": "With an error",
+    "invariant": "Score-invariant",
+    "repeats": "Repeats of others",
 }
 COUNTED = {"yes": "Counted", "no": "Left out"}
 
@@ -67,6 +74,9 @@ class OutcomeFilter(django_filters.FilterSet):
     result = django_filters.ChoiceFilter(
         choices=[*RESULTS.items()], label="Result", method="with_result", empty_label="All"
     )
+    items = django_filters.ChoiceFilter(
+        choices=[*ITEMS.items()], label="Items", method="of_items", empty_label="All"
+    )
     detail = django_filters.CharFilter(max_length=20)
     cause = django_filters.CharFilter(max_length=20)
     counted = django_filters.ChoiceFilter(
@@ -76,12 +86,28 @@ class OutcomeFilter(django_filters.FilterSet):
         empty_label="All",
     )
 
+    moved_from = django_filters.NumberFilter(label="Scored above gold by", method="as_moved")
+    moved_below = django_filters.NumberFilter(label="and by less than", method="as_moved")
+
     class Meta:
         model = Outcome
         fields: list[str] = []
 
     def with_result(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return found.parsed() if value == "parsed" else found.filter(result=value)
+
+    def of_items(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        words = {
+            "errors": found.with_errors,
+            "invariant": found.of_invariant,
+            "repeats": found.of_repeats,
+        }
+        return words[value]()
+
+    def as_moved(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
+        """At least so far, or less far than that."""
+        end = "gte" if name == "moved_from" else "lt"
+        return found.with_moved().filter(**{f"moved__{end}": float(value)})
 
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return found.counted() if value == "yes" else found.not_counted()
@@ -94,6 +120,10 @@ class OutcomeFilter(django_filters.FilterSet):
             chosen = self.data.get(name)
             choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
+        for name in MOVED:
+            # Few ask for it, and only scores of both answers have it.
+            if not self.data.get(name):
+                del self.form.fields[name]
         return self.form
 
 

@@ -1,9 +1,10 @@
 """By category: which errors pass? (study 000, tables 6 to 10 and 18)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from judging.models import Run
-from judging.views.results import cells, flat, matrix, measures, stacks
+from judging.views.results import cells, flat, matrix, measures, rated, stacks
 from judging.views.results.cells import Rate, Row
 from judging.views.results.grids import Cell, Column
 from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
@@ -56,13 +57,9 @@ def directions(asked: Asked, tables: Sequence[Rows]) -> Shown:
 def changes(asked: Asked, tables: Sequence[Rows]) -> Shown:
     """How far the perturbed answer was scored from the gold one."""
     rows = tables[0]
-    figures = (
-        (Column("Change", "change"), _change),
-        (Column("Items", "n"), lambda run, row: cells.share(row["n"], row["parsed"])),
-        (Column("Parsed", "parsed"), _of("parsed")),
-        (Column("Missing", "missing"), _of("missing")),
-    )
-    grid = flat.table(asked, "How far scores moved", rows, figures)
+    steps = [(Column(_signed(step), f"moved{step:g}"), _moved(step)) for step in _steps(rows)]
+    lines = _by_step(rows)
+    grid = flat.table(asked, "How far scores moved", lines, (*stacks.COUNTED, *steps))
     words = "Perturbed minus gold, in points of the scale; below zero the error was noticed."
     return Shown(grid, _strips(asked, rows), words)
 
@@ -109,9 +106,34 @@ def _undetected(run: Run, row: Row) -> Cell:
     return cells.rate(row, Rate(bad=bad), href=cells.items(run, row, result="undetected"))
 
 
-def _change(run: Run, row: Row) -> Cell:
-    change = row["change"]
-    return Cell(f"{change:+g}".replace("-", "−") if change else "0", change)
+def _steps(rows: Rows) -> list[float]:
+    return sorted({row["change"] for row in rows})
+
+
+def _by_step(rows: Rows) -> Rows:
+    """One row a run and group, with the number of items by how far they moved."""
+    found: dict[object, dict[str, Any]] = {}
+    for row in rows:
+        one = found.setdefault(rated.key(row), {**row, "moved": {}})
+        one["moved"][row["change"]] = row["n"]
+    return list(found.values())
+
+
+def _moved(step: float) -> stacks.Draw:
+    """Leads to the items that moved so far, to the nearest step of the run's scale."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        scale = run.asked().scale
+        half = float((scale and scale.step) or 1) / 2
+        ends = {"moved_from": f"{step - half:g}", "moved_below": f"{step + half:g}"}
+        n = row["moved"].get(step, 0)
+        return cells.share(n, row["parsed"], cells.items(run, row, result="parsed", **ends))
+
+    return cell
+
+
+def _signed(step: float) -> str:
+    return f"{step:+g}".replace("-", "−") if step else "0"
 
 
 def _scale(run: Run, row: Row) -> Cell:

@@ -1,8 +1,7 @@
 """Cells of result tables: a run, a count, a rate, and the items behind each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -16,11 +15,11 @@ from stats.estimates import Estimate
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(NamedTuple):
     """Which columns of a row are a rate: its value, its interval, its items, and which is bad.
 
-    `rest`: 1 minus it is shown. `bad` is "high", "low" or "" for neither.
+    `missing`: those that it leaves out, "" for a rate of a part, of which none are. `rest`: 1 minus
+    it is shown. `bad` is "high", "low" or "" for neither.
     """
 
     value: str = "rate"
@@ -28,6 +27,7 @@ class Rate:
     high: str = "high"
     n: str = "parsed"
     reason: str = "reason"
+    missing: str = "missing"
     bad: str = ""
     rest: bool = False
 
@@ -45,6 +45,7 @@ def run(one: Run) -> Cell:
         one.number,
         href=reverse("run", args=[one.project.slug, one.number]),
         note=f"{one.endpoint.name}{state}",
+        is_number=False,
     )
 
 
@@ -64,7 +65,9 @@ def number(value: float | None, *, note: str = "") -> Cell:
     return Cell(text, value, note=note)
 
 
-def rate(row: Row | None, such: Rate, *, href: str = "", missing_href: str = "") -> Cell:
+def rate(
+    row: Row | None, such: Rate, *, href: str = "", missing_href: str = "", note: str = ""
+) -> Cell:
     """A rate with its n, its interval and what it leaves out; None: there are no such items."""
     if row is None:
         return Cell(reason="no items")
@@ -73,13 +76,14 @@ def rate(row: Row | None, such: Rate, *, href: str = "", missing_href: str = "")
     return Cell(
         text=written.share(value),
         place=value,
-        href=href if found.n else "",
+        href=href if value is not None else "",
         n=found.n,
-        missing=row["missing"],
+        missing=row[such.missing] if such.missing else 0,
         missing_href=missing_href,
         interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
         reason=found.reason,
         heat=int(written.heat(value, such.bad)) if such.bad and value is not None else None,
+        note=note,
     )
 
 
@@ -88,7 +92,7 @@ def estimate(row: Row, such: Rate) -> Estimate:
     value, low, high = row[such.value], row[such.low], row[such.high]
     if such.rest:
         value, low, high = _rest(value), _rest(high), _rest(low)
-    reason = row[such.reason] or ""
+    reason = row.get(such.reason) or ""
     return Estimate(
         value, low, high, row[such.n], "nothing parsed" if reason == "no items" else reason
     )
@@ -106,6 +110,9 @@ def items(one: Run, group: Row, number: int | None = None, /, **which: str) -> s
     """Where the items behind a figure are listed: the run's outcomes of this group that count, or
     those of the run with this number."""
     narrowed = {field: group[field] for field in reports.FIELDS if group.get(field)}
+    if not group.get("ability"):
+        # Of no ability are items that repeat others; of all abilities, those with an error.
+        narrowed["items"] = "repeats" if "ability" in group else "errors"
     query = {**narrowed, **which, "counted": "yes"}
     page = reverse("run", args=[one.project.slug, number or one.number])
     return f"{page}?{urlencode(query)}#outcomes"

@@ -10,15 +10,21 @@ Dot = tuple[str, str, Estimate]
 
 
 def drawing(
-    dots: Iterable[Dot], *, title: str, caption: str, series: str = "Run"
+    dots: Iterable[Dot],
+    *,
+    title: str,
+    caption: str,
+    series: str = "Run",
+    faint: Iterable[Dot] = (),
 ) -> Drawing | None:
-    """`title` says what the rate is; None where none of them has a value."""
+    """`title` says what the rate is, `faint` dots are not ours; None where none has a value."""
     # Altair takes a second to import; nothing else should wait for it.
     from charts import detection
 
     points = [
-        detection.Point(name, group, one.value, one.low, one.high, one.n)
-        for name, group, one in dots
+        detection.Point(name, group, one.value, one.low, one.high, one.n, is_faint)
+        for drawn, is_faint in ((dots, False), (faint, True))
+        for name, group, one in drawn
         if one.value is not None
     ]
     if not points:

@@ -19,8 +19,10 @@ KINDS = {
     "unnoticed": "Not at all",
 }
 _AFTER = Rate("rate_after", bad="high")
-_FOUND = Rate("found_rate", "found_low", "found_high", "equal")
-_CREDIT = Rate("false_credit", "false_credit_low", "false_credit_high", "gold_checked", bad="high")
+_FOUND = Rate("found_rate", "found_low", "found_high", "equal", missing="")
+_CREDIT = Rate(
+    "false_credit", "false_credit_low", "false_credit_high", "gold_checked", missing="", bad="high"
+)
 
 
 def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
@@ -82,7 +84,7 @@ def _rate(such: Rate, detail: str = "") -> stacks.Draw:
     which = {"result": "parsed", **({"detail": detail} if detail else {})}
 
     def cell(run: Run, row: Row) -> Cell:
-        return cells.rate({"reason": "", **row}, such, href=cells.items(run, row, **which))
+        return cells.rate(row, such, href=cells.items(run, row, **which))
 
     return cell
 
@@ -90,7 +92,7 @@ def _rate(such: Rate, detail: str = "") -> stacks.Draw:
 def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
     series = {"perturbed answers": _FOUND, "gold answers": _CREDIT}
     found = [
-        (title, flat.label(asked, row), cells.estimate({"reason": "", **row}, such))
+        (title, flat.label(asked, row), cells.estimate(row, such))
         for row in rows
         for title, such in series.items()
     ]

@@ -76,6 +76,12 @@ class Grid:
     def is_empty(self) -> bool:
         return not any(block.lines for block in self.blocks)
 
+    @property
+    def has_intervals(self) -> bool:
+        return any(
+            cell.interval for block in self.blocks for line in block.lines for cell in line.cells
+        )
+
     def sorted(self, sort: str) -> "Grid":
         """By a column's name, downwards with a "-" before it; as it is by any other."""
         names = [column.name for column in self.columns]

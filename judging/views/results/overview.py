@@ -6,9 +6,9 @@ from annotation.leads.grouping import Grouping
 from annotation.querysets import SI_ITEM
 from judging.models import Run
 from judging.results import reports
-from judging.views.results import cells, dots, grids, measures
+from judging.views.results import beside, cells, dots, measures
 from judging.views.results.cells import Row
-from judging.views.results.grids import Cell, Column, Grid, Line
+from judging.views.results.grids import Block, Cell, Column, Grid, Line
 from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
 from judging.views.results.measures import Measure
 from stats.estimates import Estimate
@@ -31,12 +31,10 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     lines = [_line(runs[number], every, found, measure) for number in runs if number in told]
     columns = (Column("Run", "run", is_number=False), Column("All errors", "all"), *_columns(found))
     noted = [_with_note(column, measure) for column in columns]
-    grid = Grid(f"{measure.title} by run and ability", tuple(noted), _blocks(lines, found))
+    published = beside.lines(asked, [ability for (ability,) in found], found, measure)
+    blocks = (Block(tuple(lines)), Block(tuple(published) if lines else (), "published"))
+    grid = Grid(f"{measure.title} by run and ability", tuple(noted), blocks)
     return Shown(grid, _drawing(asked, ordered, measure), measure.words)
-
-
-def _blocks(lines: Sequence[Line], found: ByAbility) -> tuple[grids.Block, ...]:
-    return (grids.Block(tuple(lines)),) if found else ()
 
 
 def _columns(found: ByAbility) -> list[Column]:
@@ -71,11 +69,18 @@ def _cell(run: Run, row: Row | None, measure: Measure, *, invariant: bool) -> Ce
 def _drawing(asked: Asked, rows: Rows, measure: Measure) -> Drawing | None:
     names = {run.number: cells.name(run) for run in asked.runs}
     found = [(names[row["run"]], _group(row, measure), _estimate(row, measure)) for row in rows]
+    groups = {row["ability"]: _group(row, measure) for row in rows}
+    faint = list(beside.dots(asked, groups, measure))
     caption = (
         f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
         f" {measure.on_invariant}. The table has the same figures."
     )
-    return dots.drawing(found, title=measure.title, caption=caption)
+    if faint:
+        caption += (
+            " Published figures are faint, with plain Wilson intervals on the n that is printed:"
+            " which of those items are alike is not known."
+        )
+    return dots.drawing(found, faint=faint, title=measure.title, caption=caption)
 
 
 def _estimate(row: Row, measure: Measure) -> Estimate:
@@ -96,5 +101,6 @@ VIEWS = (
         studies={"000": ("table 3", "table 4", "table 5")},
         empty="The chosen runs have decided no item that figures count.",
         switches=(measures.SWITCH,),
+        choices=beside.choices,
     ),
 )

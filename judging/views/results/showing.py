@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +17,7 @@ from judging.models import Run, SavedView
 from judging.results import figures
 from judging.views.results import asking, downloads
 from judging.views.results.grids import Column, Grid
-from judging.views.results.kinds import BY, INTERVALS, SORT, VIEW, Asked, Rows, Switch, View
+from judging.views.results.kinds import BY, INTERVALS, RUN, SORT, VIEW, Asked, Rows, Switch, View
 from judging.views.results.registry import PAGES
 
 STUDIES = {
@@ -55,6 +56,7 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
         "member": member,
         "pages": PAGES,
         "saved": SavedView.objects.seen_by(member),
+        "runs_named": urlencode({RUN: request.GET.getlist(RUN)}, doseq=True),
         "runs": len(asking.chosen(member.project, request.GET)),
         "studies": [(title, _of_study(number)) for number, title in STUDIES.items()],
     }

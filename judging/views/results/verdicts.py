@@ -32,8 +32,10 @@ PLACES = {
     "half_tie": "A tie in one order",
     "steady": "The place did not decide",
 }
-_FIRST = Rate("first_rate", "first_low", "first_high", "first_parsed", "first_reason")
-_CHANGING = Rate("changing_rate", "changing_low", "changing_high", "repeated", "changing_reason")
+_FIRST = Rate("first_rate", "first_low", "first_high", "first_parsed", "first_reason", missing="")
+_CHANGING = Rate(
+    "changing_rate", "changing_low", "changing_high", "repeated", "changing_reason", missing=""
+)
 
 
 def verdicts(asked: Asked, tables: Sequence[Rows]) -> Shown:

@@ -14,7 +14,7 @@ WORKDIR /srv/blindspot
 COPY --from=build /opt/venv /opt/venv
 COPY . .
 # Settings want a database and a key; collecting files uses neither.
-RUN install --directory --owner blindspot var \
+RUN install --directory --owner blindspot var var/archives \
     && DATABASE_URL=postgresql://build@127.0.0.1/build SECRET_KEY=$(head -c 48 /dev/urandom | base64) \
        python manage.py collectstatic --no-input --verbosity 0
 USER blindspot

@@ -97,7 +97,7 @@ def apply(
 
 def due(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone, in one query."""
-    return list(Job.objects.filter(_free(now), kind=IN_LINE).values_list("pk", flat=True))
+    return list(Job.objects.filter(free(now), kind=IN_LINE).values_list("pk", flat=True))
 
 
 def work(
@@ -128,7 +128,7 @@ def work(
     return _leave(job_id, project, done, None if all_done else after)
 
 
-def _free(now: datetime) -> Q:
+def free(now: datetime) -> Q:
     """Jobs that nobody is at. Where somebody is, `result` says until when, and where they are."""
     gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
     return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
@@ -137,7 +137,7 @@ def _free(now: datetime) -> Q:
 def _take(job_id: int, now: datetime) -> int | None:
     """Take the job until LEASE is over; behind which item to go on, None if it is not free."""
     with writing.transact():
-        found = Job.objects.select_for_update(of=("self",)).filter(_free(now), kind=IN_LINE)
+        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=IN_LINE)
         job = found.filter(pk=job_id).first()
         if job is None:
             return None

@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("judging.api.making")),
     path("", include("judging.api.runs")),
     path("", include("judging.api.results")),
+    path("", include("judging.api.paper")),
     path("", include("judging.api.endpoints")),
     path("", include("judging.api.strategies")),
     path("", include("judging.api.budget")),

@@ -4,6 +4,7 @@ from judging.views import (
     authoring,
     budget,
     endpoints,
+    paper,
     remaking,
     replies,
     runs,
@@ -48,6 +49,14 @@ urlpatterns = [
     path("projects/<slug:slug>/item-keys/", authoring.keys, name="item-keys"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/results/", showing.index, name="results"),
+    path("projects/<slug:slug>/results/methods/", paper.methods_page, name="results-methods"),
+    path(
+        "projects/<slug:slug>/results/methods.<slug:form>",
+        paper.methods_file,
+        name="results-methods-file",
+    ),
+    path("projects/<slug:slug>/archives/", paper.archives, name="archives"),
+    path("projects/<slug:slug>/archives/<int:number>/", paper.archive, name="archive"),
     path(
         "projects/<slug:slug>/results/<slug:table>.<slug:form>",
         downloads.table,

@@ -115,6 +115,10 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/results/<slug:page>/": {"GET": "results"},
     "projects/<slug:slug>/results/views/": {"GET": "results", "POST": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
+    "projects/<slug:slug>/results/methods/": {"GET": "results"},
+    "projects/<slug:slug>/results/methods.<slug:form>": {"GET": "results"},
+    "projects/<slug:slug>/archives/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/archives/<int:number>/": {"GET": "manage"},
     "projects/<slug:slug>/results/<slug:page>/chart.<slug:form>": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
     "api/v1/endpoints/": {"GET": "run"},
@@ -174,6 +178,7 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/strategies/<slug:strategy>/parse/": {"POST": "run"},
     "api/v1/projects/<slug:slug>/budget/": {"GET": "results", "PUT": "manage"},
     "api/v1/projects/<slug:slug>/results/<slug:table>/": {"GET": "results"},
+    "api/v1/projects/<slug:slug>/methods/": {"GET": "results"},
 }
 OF_DJANGO = ("admin/", "accounts/")
 # The admin's own pages are many and made by Django: one rule for all but the way in and out.

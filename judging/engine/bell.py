@@ -17,6 +17,7 @@ from django.db import close_old_connections, connections
 from annotation import settings
 from judging import clock
 from judging.engine import asking, leasing, living
+from judging.paper import jobs
 from judging.results import figures
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,11 @@ KINDS = (
         lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
     ),
     Kind("table of figures", lambda now: figures.due(now), lambda pk: figures.work(pk)),
+    Kind(
+        "archive of results",
+        lambda now: jobs.due(now),
+        lambda pk: jobs.work(pk, stopped=asking.STOP.is_set),
+    ),
 )
 
 

@@ -50,11 +50,12 @@ class Command(BaseCommand):
         project = told.project(options["project"])
         runs = _runs(project, options["run"])
         output, wanted = options["output"], _wanted(options)
+        tell = self._tell if options["verbosity"] else _nothing
         # Written beside its place and moved there when whole: a broken archive leaves no file.
         part = output.with_name(output.name + ".part")
         try:
             with part.open("w+b") as stream:
-                freezing.freeze(project, runs, wanted, stream, self._tell)
+                freezing.freeze(project, runs, wanted, stream, tell)
             part.replace(output)
         except OSError as error:
             raise CommandError(
@@ -75,11 +76,15 @@ class Command(BaseCommand):
             texts=wanted.texts,
             replies=wanted.replies,
         )
-        self.stderr.write(f"{output.stat().st_size:,} bytes written to {output}")
+        tell(str(output), output.stat().st_size, "bytes")
 
-    def _tell(self, name: str, rows: int) -> None:
-        if rows:
-            self.stderr.write(f"{name}: {rows:,} rows")
+    def _tell(self, name: str, number: int, of: str = "rows") -> None:
+        if number:
+            self.stderr.write(f"{name}: {number:,} {of}")
+
+
+def _nothing(name: str, number: int, of: str = "rows") -> None:
+    """Verbosity 0."""
 
 
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:

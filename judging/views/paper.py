@@ -1,0 +1,94 @@
+"""What leaves for a paper: the methods in words, and archives of results."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation import access
+from annotation.models import Job, Membership
+from judging.models import Run
+from judging.paper import jobs, methods
+from judging.results import figures
+
+TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
+
+
+@require_GET
+@login_required
+def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """How the figures of the chosen runs came to be, to read and to copy."""
+    member = access.member_for(request, slug, right="results")
+    context = {
+        "project": member.project,
+        "member": member,
+        "said": _said(request, member),
+        "forms": TYPES,
+    }
+    return render(request, "judging/paper/methods.html", context)
+
+
+@require_GET
+@login_required
+def methods_file(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """The same as text or LaTeX."""
+    member = access.member_for(request, slug, right="results")
+    if form not in TYPES:
+        raise Http404
+    said = _said(request, member)
+    text = said.latex if form == "tex" else said.text
+    response = HttpResponse(text, content_type=TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{form}"'
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def archives(request: HttpRequest, slug: str) -> HttpResponse:
+    """The archives of results that were asked for; a post asks for one."""
+    member = access.member_for(request, slug, right="manage")
+    if request.method == "POST":
+        jobs.want(member.project, access.seated(member), _wish(request, member))
+        return redirect("archives", slug)
+    found = jobs.of_project(member.project)
+    context = {
+        "project": member.project,
+        "member": member,
+        "runs": Run.objects.in_project(member.project).for_results().shown(),
+        "jobs": found,
+        "busy": any(job.finished_at is None for job in found),
+    }
+    template = "judging/paper/archives.html"
+    return render(
+        request, f"{template}#jobs" if request.headers.get("HX-Request") else template, context
+    )
+
+
+@require_GET
+@login_required
+def archive(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+    """The file of an archive."""
+    member = access.member_for(request, slug, right="manage")
+    found = jobs.of_project(member.project).filter(state=Job.State.FINISHED)
+    job = get_object_or_404(found, result__number=number)
+    if not jobs.path(job).exists():
+        raise Http404("The file is not here any more. Ask for the archive again.")
+    name = f"{slug}-results-{number}.zip"
+    return FileResponse(jobs.path(job).open("rb"), as_attachment=True, filename=name)
+
+
+def _said(request: HttpRequest, member: Membership) -> methods.Paragraph:
+    try:
+        runs = figures.chosen(member.project, request.GET)
+    except figures.UnknownRun as error:
+        raise Http404(str(error)) from error
+    return methods.paragraph(member.project, runs)
+
+
+def _wish(request: HttpRequest, member: Membership) -> jobs.Wish:
+    """All shown runs where none is ticked."""
+    shown = Run.objects.in_project(member.project).for_results().shown()
+    numbers = [run.number for run in shown]
+    ticked = [number for number in numbers if str(number) in request.POST.getlist("run")]
+    return jobs.Wish(ticked or numbers, "texts" in request.POST, "replies" in request.POST)

@@ -1,0 +1,135 @@
+"""Archives that are asked for in the browser, and made by a worker."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Job, Project
+from judging.engine import bell
+from judging.models import Run
+from judging.paper import jobs
+from tests.builders import cast, make_member
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def judged(project: Project, settings: Any, tmp_path: Path) -> Project:
+    settings.VAR_DIR = tmp_path
+    items = make_items(project, 2)
+    for _ in range(2):
+        make_replied(project, "vanilla", zip(items, [scores(9, 5)] * 2, strict=True))
+    return project
+
+
+@pytest.fixture
+def lead(judged: Project, client: Client) -> Client:
+    member = make_member(judged, role="lead", alias="lena")
+    assert member.account
+    client.force_login(member.account)
+    return client
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What would be run; the program writes a file and ends well."""
+    asked = []
+    real = jobs._command
+
+    def command(job: Job) -> list[str]:
+        asked.append(real(job)[3:])
+        return ["/bin/sh", "-c", f"printf PK > {jobs.path(job)}"]
+
+    monkeypatch.setattr(jobs, "_command", command)
+    return asked
+
+
+def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list[str]]) -> None:
+    assert lead.post("/projects/fbi/archives/", {"run": ["2"], "texts": "on"}).status_code == 302
+    job = Job.objects.get(kind=jobs.KIND)
+    assert "Waits for a worker" in lead.get("/projects/fbi/archives/").content.decode()
+    assert lead.get("/projects/fbi/archives/1/").status_code == 404
+    assert jobs.due(timezone.now()) == [job.pk]
+    assert jobs.work(job.pk)
+    path = str(jobs.path(job))
+    asked = ["-v", "0", "--project", "fbi", "--output", path, "--run", "2", "--with-texts"]
+    assert frozen == [asked]
+    sent = lead.get("/projects/fbi/archives/1/")
+    assert sent.getvalue() == b"PK"
+    assert "fbi-results-1.zip" in sent.headers["Content-Disposition"]
+
+
+def test_without_a_choice_all_shown_runs_go_in(lead: Client, frozen: list[list[str]]) -> None:
+    Run.objects.filter(number=1).update(archived_at=timezone.now())
+    lead.post("/projects/fbi/archives/")
+    assert jobs.work(Job.objects.get().pk)
+    assert frozen[0][-2:] == ["--run", "2"]
+
+
+def test_an_archive_is_made_once(lead: Client, frozen: list[list[str]]) -> None:
+    lead.post("/projects/fbi/archives/")
+    job = Job.objects.get()
+    assert jobs.work(job.pk)
+    assert not jobs.work(job.pk)
+    assert len(frozen) == 1
+
+
+def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(
+    lead: Client, frozen: list[list[str]]
+) -> None:
+    lead.post("/projects/fbi/archives/")
+    job = Job.objects.get()
+    assert jobs._take(job.pk)
+    assert not jobs.work(job.pk)
+    later = timezone.now() + jobs.LEASE + timedelta(seconds=1)
+    assert jobs.due(later) == [job.pk]
+
+
+def test_a_stopped_worker_leaves_it_to_the_next(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_command", lambda job: ["/bin/sleep", "600"])
+    lead.post("/projects/fbi/archives/")
+    job = Job.objects.get()
+    assert not jobs.work(job.pk, stopped=lambda: True)
+    assert jobs.due(timezone.now()) == [job.pk]
+
+
+def test_a_failure_says_why(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails = ["/bin/sh", "-c", "echo 'No space is left.' >&2; exit 1"]
+    monkeypatch.setattr(jobs, "_command", lambda job: fails)
+    lead.post("/projects/fbi/archives/")
+    job = Job.objects.get()
+    assert not jobs.work(job.pk)
+    assert jobs.due(timezone.now()) == []
+    text = lead.get("/projects/fbi/archives/", headers={"HX-Request": "true"}).content.decode()
+    assert "Failed: No space is left." in text
+    assert "<html" not in text
+
+
+def test_a_file_that_is_gone_is_not_found(lead: Client, frozen: list[list[str]]) -> None:
+    lead.post("/projects/fbi/archives/")
+    job = Job.objects.get()
+    jobs.work(job.pk)
+    jobs.path(job).unlink()
+    assert lead.get("/projects/fbi/archives/1/").status_code == 404
+
+
+def test_archives_of_projects_are_counted_apart_and_only_their_own_are_given(
+    lead: Client, frozen: list[list[str]]
+) -> None:
+    people = cast()
+    mine = jobs.want(people.project, people.lead, jobs.Wish([]))
+    assert mine.result["number"] == 1
+    jobs.work(mine.pk)
+    assert lead.get("/projects/fbi/archives/1/").status_code == 404
+
+
+def test_every_worker_looks_for_archives() -> None:
+    assert "archive of results" in {kind.name for kind in bell.KINDS}

@@ -51,9 +51,9 @@ def unicode_words(text: str) -> list[str]:
     """The words of a text in any script, composed (NFC) and lower-cased, in their order.
 
     A word begins with a letter, a digit or an underscore and goes on over these and over combining
-    marks and the two joiners (Unicode Technical Standard 18, annex C). Python's word characters lack
-    the marks: to split at all others would cut words of Devanagari, Tamil or pointed Arabic at
-    their vowel signs, for which there are no composed letters.
+    marks and the two joiners (Unicode Technical Standard 18, annex C). Python's word characters
+    lack the marks: to split at all others would cut words of Devanagari, Tamil or pointed Arabic
+    at their vowel signs, for which there are no composed letters.
     """
     composed = unicodedata.normalize("NFC", text).lower()
     marks = (one for one in set(composed) if unicodedata.category(one).startswith("M"))

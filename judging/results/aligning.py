@@ -152,22 +152,33 @@ def _unlike(metric: Metric) -> str:
 def _figures(sides: Aligned, which: list[Any]) -> dict[str, Any]:
     found = {name: _measured(sides, name) for name in (*ERRORS, *MEANS) if name != RMSE}
     row: dict[str, Any] = {"n": int(sides.both.sum())}
-    for name in WITH_INTERVAL:
-        of = _measured(sides, name, which)
+    for name, of in _estimated(sides, which).items():
         row |= {name: of.value, f"{name}_low": of.low, f"{name}_high": of.high}
         row[f"{name}_reason"] = of.reason or None
     return row | _bounds(sides) | {name: of.value for name, of in found.items()}
 
 
-def _measured(sides: Aligned, name: str, seeded: list[Any] | None = None) -> Estimate:
-    """A figure of some items, with its interval if a seed is given."""
+def _measured(sides: Aligned, name: str) -> Estimate:
+    """A figure of some items, without its interval."""
     made = measured_by(sides, name)
-    if isinstance(made, str):
-        return Estimate(None, None, None, int(sides.both.sum()), made)
-    if seeded is None:
-        return made.point()
-    rng = gathering.generator("alignment", [sides.run], name, *seeded)
-    return bootstrap.estimate(made, sides.cluster, rng)
+    return _lacking(sides, made) if isinstance(made, str) else made.point()
+
+
+def _lacking(sides: Aligned, reason: str) -> Estimate:
+    return Estimate(None, None, None, int(sides.both.sum()), reason)
+
+
+def _estimated(sides: Aligned, which: list[Any]) -> dict[str, Estimate]:
+    """Those figures that have an interval, with it."""
+    made = {name: measured_by(sides, name) for name in WITH_INTERVAL}
+    figures = {name: one for name, one in made.items() if not isinstance(one, str)}
+    rng = gathering.generator("alignment", [sides.run], *which)
+    drawn = bootstrap.estimates(list(figures.values()), sides.cluster, rng)
+    found = dict(zip(figures, drawn, strict=True))
+    return {
+        name: _lacking(sides, one) if isinstance(one, str) else found[name]
+        for name, one in made.items()
+    }
 
 
 def _bounds(sides: Aligned) -> dict[str, float | None]:

@@ -19,9 +19,7 @@ from judging.results.aligning_scores import Aligned
 from judging.results.detecting import Group
 from judging.results.gathering import Floats, Ints
 from stats import bootstrap, ceiling, majority
-from stats.bootstrap import Figure
 from stats.ceiling import AltTest, Beside
-from stats.estimates import Estimate
 from stats.rates import rate
 
 # What the ceiling is measured by: order, straight line, distance.
@@ -81,10 +79,11 @@ def ceilings(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
                 continue
             found = ceiling.ceiling(table, sides.evaluator, CORRELATIONS.get(name) or ERRORS[name])
             mean = ceiling.mean_ceiling(found)
-            for one in [*found, *([mean] if mean else [])]:
+            every = [*found, *([mean] if mean else [])]
+            rows = _beside(every, sides, [*named.values(), name])
+            for one, row in zip(every, rows, strict=True):
                 rater = people.people[one.rater] if one.rater >= 0 else None
-                shown = {**named, "measure": name, "rater": rater}
-                yield shown | _beside(one, sides, list(shown.values()))
+                yield {**named, "measure": name, "rater": rater, **row}
 
 
 def alt_tests(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -122,26 +121,30 @@ def majorities(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield {**dict(zip(by, group, strict=True)), **_decided(metric, found, people)}
 
 
-def _beside(one: Beside, sides: Aligned, which: list[Any]) -> dict[str, Any]:
-    def estimate(figure: Figure, side: str) -> Estimate:
-        rng = gathering.generator("ceiling", [sides.run], side, *which)
-        return bootstrap.estimate(figure, sides.cluster, rng)
-
-    own, its = estimate(one.people, "people"), estimate(one.evaluator, "evaluator")
-    apart = estimate(bootstrap.difference(one.evaluator, one.people), "difference")
-    return {
-        "n": own.n,
-        "people": own.value,
-        "people_low": own.low,
-        "people_high": own.high,
-        "evaluator": its.value,
-        "evaluator_low": its.low,
-        "evaluator_high": its.high,
-        "difference": apart.value,
-        "low": apart.low,
-        "high": apart.high,
-        "reason": own.reason or its.reason or apart.reason or None,
-    }
+def _beside(every: Sequence[Beside], sides: Aligned, which: list[Any]) -> Iterator[dict[str, Any]]:
+    figures = [
+        figure
+        for one in every
+        for figure in (
+            one.people, one.evaluator, bootstrap.difference(one.evaluator, one.people),
+        )
+    ]  # fmt: skip
+    rng = gathering.generator("ceiling", [sides.run], *which)
+    found = bootstrap.estimates(figures, sides.cluster, rng)
+    for own, its, apart in zip(found[::3], found[1::3], found[2::3], strict=True):
+        yield {
+            "n": own.n,
+            "people": own.value,
+            "people_low": own.low,
+            "people_high": own.high,
+            "evaluator": its.value,
+            "evaluator_low": its.low,
+            "evaluator_high": its.high,
+            "difference": apart.value,
+            "low": apart.low,
+            "high": apart.high,
+            "reason": own.reason or its.reason or apart.reason or None,
+        }
 
 
 def _tested(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:

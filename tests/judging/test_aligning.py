@@ -4,12 +4,14 @@ hand."""
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.db import transaction
 from pytest_django import DjangoAssertNumQueries
 from scipy import stats as scipy_stats
 
@@ -57,24 +59,32 @@ def drawn(rng: np.random.Generator, truth: int, noise: float) -> int:
     return int(rng.integers(1, 4)) if rng.random() < noise else truth
 
 
-@pytest.fixture
-def rated(tmp_path: Path) -> Project:
+@pytest.fixture(scope="module")
+def rated(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Project]:
     """60 items of 30 prompts, rated by three; an evaluator with gold, and a worse one without."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield make_rated(tmp_path_factory.mktemp("rated"))
+        transaction.set_rollback(True)
+
+
+def make_rated(folder: Path) -> Project:
     rng = np.random.Generator(np.random.PCG64(3))
-    project = bring_items(tmp_path, "p", (texts(number) for number in range(60)))
+    project = bring_items(folder, "p", (texts(number) for number in range(60)))
     truths = {f"i{n}": {metric: int(rng.integers(1, 4)) for metric in METRICS} for n in range(60)}
     said = [
         (key, rater, {metric: drawn(rng, truth[metric], 0.3) for metric in METRICS})
         for key, truth in truths.items()
         for rater in RATERS
     ]
-    bring_labels(tmp_path, project, said)
+    bring_labels(folder, project, said)
     for slug, noise in (("likert", 0.3), ("likert-no-gold", 0.8)):
         given = [
             (key, {metric: drawn(rng, truth[metric], noise) for metric in METRICS})
             for key, truth in truths.items()
         ]
-        bring_scores(tmp_path, project, "judge", slug, given)
+        bring_scores(folder, project, "judge", slug, given)
     return project
 
 
@@ -162,7 +172,7 @@ def test_groups_are_those_of_scipy_and_their_mean_stands_beside_the_pooled_figur
 
 def test_a_task_that_people_rate_alike_has_no_correlation_and_is_counted(tmp_path: Path) -> None:
     """As task 034 of study 003, which everybody rated 1."""
-    project = bring_items(tmp_path, "p", (texts(number) for number in range(12)))
+    project = bring_items(tmp_path, "q", (texts(number) for number in range(12)))
     right = {f"i{n}": 1 if n % 4 == 0 else 1 + n % 3 for n in range(12)}
     said = [(key, one, dict.fromkeys(METRICS, n)) for key, n in right.items() for one in RATERS]
     bring_labels(tmp_path, project, said)
@@ -186,7 +196,7 @@ def test_mean_ratings_lie_apart_by_model_as_in_table_1(tmp_path: Path) -> None:
         for model in people
         for place in range(2)
     ]
-    project = bring_items(tmp_path, "p", items)
+    project = bring_items(tmp_path, "q", items)
     said = [
         (f"{model}{place}", rater, dict.fromkeys(METRICS, value))
         for model, values in people.items()
@@ -286,7 +296,7 @@ def test_short_answers_are_those_of_at_most_the_median_of_words(rated: Project) 
 
 def test_a_field_of_that_name_takes_the_place_of_counting_words(tmp_path: Path) -> None:
     items = [{**texts(n), "answer_length": "short answers" if n else "essays"} for n in range(3)]
-    project = bring_items(tmp_path, "p", items)
+    project = bring_items(tmp_path, "q", items)
     ones = dict.fromkeys(METRICS, 1)
     bring_labels(tmp_path, project, [(f"i{n}", who, ones) for n in range(3) for who in RATERS])
     bring_scores(tmp_path, project, "judge", "likert", [(f"i{n}", ones) for n in range(3)])
@@ -295,7 +305,7 @@ def test_a_field_of_that_name_takes_the_place_of_counting_words(tmp_path: Path) 
 
 
 def test_what_could_not_be_read_is_missing_and_bounds_the_error(tmp_path: Path) -> None:
-    project = bring_items(tmp_path, "p", (texts(number) for number in range(4)))
+    project = bring_items(tmp_path, "q", (texts(number) for number in range(4)))
     right = [1, 2, 3, 2]
     said = [
         (f"i{n}", who, dict.fromkeys(METRICS, value)) for n, value in enumerate(right)

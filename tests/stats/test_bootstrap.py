@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from stats import agreement, bootstrap, ratings
+from stats import agreement, bootstrap, closeness, correlation, ratings
 from stats.bootstrap import (
     Figure,
     combined,
@@ -284,3 +284,35 @@ def test_sums_that_only_rounding_makes_alike_are_told_apart():
     )
     got = estimate(figure, np.arange(200), generator())
     assert (got.low, got.high) == pytest.approx((0.43, 0.57), abs=0.02)
+
+
+def test_several_figures_from_the_same_draws_are_those_that_each_has_alone():
+    rng = np.random.Generator(np.random.PCG64(5))
+    one, other = rng.normal(size=90), rng.normal(size=90)
+    clusters = np.arange(90) // 2
+    figures = [closeness.rmse(one, other), correlation.pearson(one, other)]
+    together = bootstrap.estimates(figures, clusters, np.random.Generator(np.random.PCG64(1)))
+    # Every cluster is of a kind of its own, so that the draws are the same.
+    alone = [
+        bootstrap.estimate(figure, clusters, np.random.Generator(np.random.PCG64(1)))
+        for figure in figures
+    ]
+    for found, expected in zip(together, alone, strict=True):
+        assert found.value == expected.value
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_of_several_figures_those_that_cannot_be_drawn_say_why():
+    values = np.arange(20.0)
+    few = np.where(values < 5, values, np.nan)
+    figures = [
+        closeness.mae(values, values + 1),
+        closeness.mae(values, few),
+        correlation.pearson(values, np.ones(20)),
+    ]
+    rng = np.random.Generator(np.random.PCG64(1))
+    first, second, third = bootstrap.estimates(figures, np.arange(20), rng)
+    assert (first.value, first.low, first.high) == (1, 1, 1)
+    assert (second.value, second.low, second.reason) == (0, None, "under 10 clusters")
+    assert (third.value, third.reason) == (None, "one side is constant")
+    assert bootstrap.estimates([], [], rng) == []

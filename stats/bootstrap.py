@@ -211,7 +211,7 @@ def _drawn_together(
 def _fewest(figure: Figure, cluster: NDArray[np.int_]) -> int:
     """The number of clusters that have a say, in the part that has fewest."""
     parts = (figure.used, *figure.parts)
-    return min(np.count_nonzero(np.bincount(cluster[part])) for part in parts)
+    return min(int(np.count_nonzero(np.bincount(cluster[part]))) for part in parts)
 
 
 def _between(point: Estimate, values: Floats | None, level: float) -> Estimate:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,17 @@ def command(name: str, *words: str, **options: Any) -> str:
 
 
 def bring_items(
-    folder: Path, slug: str, items: Iterable[Mapping[str, Any]], task_type: str = "rating"
+    folder: Path,
+    slug: str,
+    items: Iterable[Mapping[str, Any]],
+    task_type: str = "rating",
+    *,
+    accept: bool = False,
 ) -> Project:
     """A project with these items, made if it is not there."""
     path = write(folder / f"{slug}-items.jsonl", items)
-    command("import_items", str(path), project=slug, create=True, task_type=task_type)
+    named = {"project": slug, "create": True, "task_type": task_type, "accept": accept}
+    command("import_items", str(path), **named)
     return Project.objects.get(slug=slug)
 
 
@@ -54,11 +61,16 @@ def bring_scores(
     strategy: str,
     said: Iterable[tuple[str, Answers | float | None]],
 ) -> Run:
-    """What an evaluator gave: (item, numbers by metric, or one); None: it could not be read."""
-    rows = [
-        {"item": item, ("values" if isinstance(numbers, Mapping) else "value"): numbers}
-        for item, numbers in said
-    ]
+    """What an evaluator gave: (item, numbers by metric, or one); None: it could not be read.
+
+    An item that is there again was asked about again.
+    """
+    asked = Counter[str]()
+    rows = []
+    for item, numbers in said:
+        name = "values" if isinstance(numbers, Mapping) else "value"
+        rows.append({"item": item, "sample": asked[item], name: numbers})
+        asked[item] += 1
     path = write(folder / f"{project.slug}-{endpoint}-{strategy}.jsonl", rows)
     named = {"project": project.slug, "endpoint": endpoint, "strategy": strategy}
     command("import_replies", str(path), format="jsonl", **named)

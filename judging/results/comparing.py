@@ -107,7 +107,7 @@ def _of_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
     held = counted > 0
     items = counted[held]
     # Shares such as thirds leave a rest when they are added up.
-    y: Floats = np.round(np.bincount(cluster, weights=apart), 9)[held]
+    y: Floats = np.round(np.bincount(cluster, weights=apart).astype(float), 9)[held]
     sums = ClusterSums(
         m=len(items),
         n=int(items.sum()),

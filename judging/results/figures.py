@@ -8,7 +8,6 @@ instead. Both give the same rows.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from time import perf_counter
 from typing import Any
 
 from django.utils import timezone
@@ -81,11 +80,11 @@ class Asked:
 
     def wish(self) -> Wish:
         """What the rows follow from, and nothing else."""
-        runs = () if self._kind.of_items else tuple(run.pk for run in self.runs)
+        runs = tuple(run.pk for run in self._resting)
         return Wish(self.project, self.table, runs, tuple(self.by))
 
     def state(self) -> str:
-        return states.of(self.project, self.runs, of_people=self._kind.of_people)
+        return states.of(self.project, self._resting, of_people=self._kind.of_people)
 
     def rows(self) -> list[dict[str, Any]]:
         return list(self._kind.rows(self.project, self.runs, self.by))
@@ -98,6 +97,11 @@ class Asked:
         if self._kind.of_items:
             return Item.objects.in_project(self.project).all()[: most + 1].count() <= most
         return Outcome.objects.filter(run__in=self.runs)[: most + 1].count() <= most
+
+    @property
+    def _resting(self) -> list[Run]:
+        """The runs that the rows rest on."""
+        return [] if self._kind.of_items else self.runs
 
     @property
     def _kind(self) -> tables.Figures:
@@ -164,8 +168,7 @@ def made(asked: Asked) -> Made:
     wish, state = asked.wish(), asked.state()
     found = keeping.found(wish)
     if not found or found.state != state:
-        begun = perf_counter()
-        found = keeping.store(wish, state, asked.rows(), perf_counter() - begun)
+        found = keeping.make_now(wish, state, asked.rows)
     return _stored(asked, found)
 
 

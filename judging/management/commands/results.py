@@ -92,10 +92,10 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
     if form not in FIGURES:
         raise CommandError(f"{table} has no {form}: {', '.join(FIGURES)}.", returncode=2)
     try:
-        rows = tables.RESULTS[table].rows(project, runs, by)
+        made = figures.made(figures.asked(project, table, runs, by))
     except reports.UnknownField as error:
         raise CommandError(str(error), returncode=2) from error
-    write_figures(form, table, rows, tables.columns(table, by), sys.stdout)
+    write_figures(form, table, made.rows, made.columns, sys.stdout)
 
 
 def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:

@@ -1,0 +1,337 @@
+"""Tables that take long are kept, and never shown once what they rest on has changed."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import cycle
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
+from pytest_django import DjangoAssertNumQueries
+
+from annotation import resolving, revising
+from annotation.models import Item, Project, Resolution
+from judging import touches
+from judging.models import Outcome, Run, StoredFigure
+from judging.results import figures, keeping, progress, tables
+from judging.results.figures import Made, Making
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+
+NOTHING: MultiValueDict[str, str] = MultiValueDict()
+TABLES = ("undetected", "scores", "left_out", "sensitivity", "compare", "missing", "cost")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve outcomes are as many as a million, but for tables that are always made at once."""
+    monkeypatch.setattr(
+        figures.Asked, "is_small", lambda asked: tables.RESULTS[asked.table].at_once is None
+    )
+
+
+@pytest.fixture
+def judged(project: Project) -> Project:
+    """Two runs over twelve error items and two score-invariant ones."""
+    items = [*make_items(project, 12), *make_items(project, 2, "score-invariant")]
+    for said in ([scores(9, 5), scores(9, 9)], [scores(9, 5), scores(9, None), scores(8, 8)]):
+        make_replied(project, "vanilla", zip(items, cycle(said), strict=False))
+    return project
+
+
+def made(project: Project, table: str = "undetected") -> Made:
+    """What a worker makes of a table that is asked for."""
+    asked = figures.ask(project, table, NOTHING)
+    if isinstance(asked, Making):
+        assert figures.work(asked.figure)
+        asked = figures.ask(project, table, NOTHING)
+    assert isinstance(asked, Made)
+    return asked
+
+
+def fresh(project: Project, table: str) -> list[dict[str, Any]]:
+    return figures.asked(
+        project, table, figures.chosen(project, NOTHING), ["ability", "category"]
+    ).rows()
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_a_table_is_made_once_by_a_worker_and_then_answered_from_what_is_kept(
+    judged: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(first, Making)
+    assert first.last is None
+    assert figures.due(timezone.now()) == [first.figure]
+    assert figures.work(first.figure)
+    assert figures.due(timezone.now()) == []
+    with django_assert_num_queries(4):  # runs, what rests on them, changes, the table
+        kept = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(kept, Made)
+    assert kept.at
+    assert kept.rows == fresh(judged, "undetected")
+
+
+@pytest.mark.django_db
+def test_while_it_is_made_anew_the_figures_before_the_change_are_there_as_such(
+    judged: Project,
+) -> None:
+    before = made(judged)
+    outcome = Outcome.objects.filter(result="detected").first()
+    assert outcome
+    outcome.reject("no text")
+    again = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(again, Making)
+    assert again.last
+    assert again.last.rows == before.rows
+    assert made(judged).rows == fresh(judged, "undetected") != before.rows
+
+
+def _decide(items: list[Item], chance: random.Random) -> None:
+    now = timezone.now()
+    value = chance.choice(["valid", "invalid", "score-invariant"])
+    item = chance.choice(items)
+    resolving.resolve(item, {"verdict": value}, rule="test", source="adjudicated", now=now)
+
+
+def _end(items: list[Item], chance: random.Random) -> None:
+    for one in Resolution.objects.current().filter(item=chance.choice(items)):
+        one.end(timezone.now())
+
+
+def _take_back(items: list[Item], chance: random.Random) -> None:
+    """What held before holds again."""
+    item = chance.choice(items)
+    Resolution.objects.filter(item=item, current=True).update(current=False)
+    last = Resolution.objects.filter(item=item).order_by("?").first()
+    assert last
+    Resolution.objects.filter(pk=last.pk).update(current=True)
+
+
+def _revise(items: list[Item], chance: random.Random) -> None:
+    item = Item.objects.get(pk=chance.choice(items).pk)
+    texts = {**item.revision().texts, "gold": f"Gold {chance.random()}"}
+    revising.revise(item, texts, author=None, note="", now=timezone.now())
+
+
+def _delete(items: list[Item], chance: random.Random) -> None:
+    gone = chance.choice([None, timezone.now()])
+    Item.objects.filter(pk=chance.choice(items).pk).update(deleted_at=gone)
+
+
+def _drop(items: list[Item], chance: random.Random) -> None:
+    Resolution.objects.filter(item=chance.choice(items)).delete()
+
+
+def _regroup(items: list[Item], chance: random.Random) -> None:
+    origin = chance.choice(["relabelled", "paraphrase", ""])
+    Item.objects.filter(pk=chance.choice(items).pk).update(origin=origin)
+
+
+def _reopen(items: list[Item], chance: random.Random) -> None:
+    Outcome.objects.filter(item=chance.choice(items)).reopen()
+
+
+def _judge(items: list[Item], chance: random.Random) -> None:
+    result = chance.choice(["detected", "undetected"])
+    Outcome.objects.filter(item=chance.choice(items)).update(
+        result=result, cause="", detail="lower" if result == "detected" else "equal"
+    )
+
+
+def _archive(items: list[Item], chance: random.Random) -> None:
+    at = chance.choice([None, timezone.now()])
+    Run.objects.filter(number=chance.choice([1, 2])).update(archived_at=at)
+
+
+STEPS: tuple[Callable[[list[Item], random.Random], None], ...] = (
+    _decide, _end, _take_back, _revise, _delete, _drop, _regroup, _reopen, _judge, _archive,
+)  # fmt: skip
+
+
+@pytest.mark.databases
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_changes_what_is_kept_equals_what_is_made_now(judged: Project, seed: int) -> None:
+    chance = random.Random(seed)
+    items = list(judged.items.order_by("pk"))
+    for table in TABLES:
+        made(judged, table)
+    for _ in range(25):
+        step = chance.choice(STEPS)
+        with transaction.atomic():
+            step(items, chance)
+        for table in chance.sample(TABLES, 3):
+            now = fresh(judged, table)
+            asked = figures.ask(judged, table, NOTHING)
+            assert isinstance(asked, Making) or asked.rows == now, (step.__name__, table)
+            assert made(judged, table).rows == now
+
+
+@pytest.mark.django_db
+def test_labelling_and_what_the_queue_notes_leave_kept_figures_of_runs_alone(
+    judged: Project,
+) -> None:
+    made(judged)
+    made(judged, "dataset")
+    make_items(judged, 3)
+    judged.items.update(first_reply_at=timezone.now())
+    assert isinstance(figures.ask(judged, "undetected", NOTHING), Made)
+    assert isinstance(figures.ask(judged, "dataset", NOTHING), Making)
+
+
+@pytest.mark.django_db
+def test_a_change_while_figures_are_made_belongs_to_the_next_ones(
+    judged: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(asked, Making)
+    rows = figures.Asked.rows
+
+    def slow(self: figures.Asked) -> list[dict[str, Any]]:
+        found = rows(self)
+        _judge(list(judged.items.all()[:1]), random.Random(1))
+        return found
+
+    monkeypatch.setattr(figures.Asked, "rows", slow)
+    assert figures.work(asked.figure)
+    assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
+
+
+@pytest.mark.django_db
+def test_other_code_makes_all_figures_anew(
+    judged: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(judged)
+    monkeypatch.setattr("judging.results.states.code", lambda: "another release")
+    assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
+
+
+@pytest.mark.django_db
+def test_a_figure_in_the_hands_of_a_worker_is_left_to_it_until_it_is_gone(
+    judged: Project,
+) -> None:
+    asked = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(asked, Making)
+    now = timezone.now()
+    StoredFigure.objects.get().hold("counting outcomes", 1, 2, until=now + keeping.LEASE)
+    assert not figures.work(asked.figure)
+    again = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(again, Making)
+    assert (again.step, again.done, again.total) == ("counting outcomes", 1, 2)
+    assert figures.due(now + keeping.LEASE + timedelta(seconds=1)) == [asked.figure]
+
+
+@pytest.mark.django_db
+def test_what_fails_is_said_and_tried_again_later(
+    judged: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(asked, Making)
+    with monkeypatch.context() as broken:
+        broken.setattr(figures.Asked, "rows", lambda self: 1 / 0)
+        assert not figures.work(asked.figure)
+    failed = figures.ask(judged, "undetected", NOTHING)
+    assert isinstance(failed, Making)
+    assert failed.failure == "ZeroDivisionError: division by zero"
+    assert figures.due(timezone.now()) == []
+    StoredFigure.objects.update(held_until=timezone.now())
+    figures.ask(judged, "undetected", NOTHING)
+    assert figures.due(timezone.now()) == [asked.figure]
+
+
+@pytest.mark.django_db
+def test_of_many_tables_those_made_last_are_kept(
+    judged: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "KEPT", 2)
+    for table in ("undetected", "scores", "cost"):
+        made(judged, table)
+    assert set(StoredFigure.objects.values_list("table", flat=True)) == {"scores", "cost"}
+
+
+@pytest.mark.django_db
+def test_the_api_says_how_far_figures_are_and_the_command_waits_for_them(
+    judged: Project, browser: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = "/api/v1/projects/fbi/results/undetected/"
+    said = browser.get(address)
+    assert said.status_code == 202
+    assert said["Retry-After"] == "1"
+    assert (said.json()["done"], said.json()["last"], said.json()["failure"]) == (0, None, "")
+    call_command("results", "undetected", project="fbi", format="json")
+    printed = capsys.readouterr().out
+    there = browser.get(address)
+    assert there.status_code == 200
+    assert "Last-Modified" in there
+    assert there.json() == json.loads(printed)
+    assert browser.get(f"{address}?by=nothing").status_code == 400
+
+
+@pytest.mark.django_db
+def test_whoever_makes_figures_tells_how_far_they_are(judged: Project) -> None:
+    told: list[tuple[str, int, int]] = []
+    with progress.heard(lambda *said: told.append(said)):
+        fresh(judged, "sensitivity")
+    assert ("reading outcomes", 1, 2) in told
+    assert told[-1] == ("drawing clusters", 2, 2)
+
+
+@pytest.mark.databases
+@pytest.mark.django_db
+def test_triggers_that_are_gone_come_back_and_then_everything_counts_as_changed(
+    judged: Project,
+) -> None:
+    made(judged)
+    touches.put()
+    assert isinstance(figures.ask(judged, "undetected", NOTHING), Made)
+    touches.take_away()
+    touches.put()
+    assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_what_is_rolled_back_counts_for_nothing_and_the_rest_of_its_transaction_does(
+    project: Project,
+) -> None:
+    (item,) = make_items(project, 1)
+    subject = touches.of_project(project.pk)
+    before = touches.counts([subject])
+    with transaction.atomic():
+        point = transaction.savepoint()
+        Item.objects.filter(pk=item.pk).update(category="one")
+        transaction.savepoint_rollback(point)
+        assert touches.counts([subject]) == before
+        Item.objects.filter(pk=item.pk).update(category="two")
+    assert touches.counts([subject])[subject] == before[subject] + 1
+
+
+@pytest.fixture
+def second() -> Iterator[Any]:
+    other = connection.copy()
+    yield other
+    other.close()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_writers_at_once_do_not_wait_for_each_other(project: Project, second: Any) -> None:
+    one, two = make_items(project, 2)
+    subject = touches.of_project(project.pk)
+    before = touches.counts([subject])[subject]
+    change = "UPDATE annotation_item SET category = 'other' WHERE id = %s"
+    with transaction.atomic():
+        Item.objects.filter(pk=one.pk).update(category="other")
+        with second.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '1s'")
+            cursor.execute(change, [two.pk])
+        # The other has committed, this one has not.
+    assert touches.counts([subject])[subject] == before + 2

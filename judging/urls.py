@@ -51,7 +51,7 @@ urlpatterns = [
     path("projects/<slug:slug>/results/", showing.index, name="results"),
     path("projects/<slug:slug>/results/methods/", paper.methods_page, name="results-methods"),
     path(
-        "projects/<slug:slug>/results/methods.<slug:form>",
+        "projects/<slug:slug>/results/methods.<slug:text>",
         paper.methods_file,
         name="results-methods-file",
     ),
@@ -65,7 +65,7 @@ urlpatterns = [
     path("projects/<slug:slug>/results/views/", saved.views, name="results-views"),
     path("projects/<slug:slug>/results/<slug:page>/", showing.page, name="results-page"),
     path(
-        "projects/<slug:slug>/results/<slug:page>/chart.<slug:form>",
+        "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>",
         pictures.download,
         name="results-chart",
     ),

@@ -116,10 +116,10 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/results/views/": {"GET": "results", "POST": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
     "projects/<slug:slug>/results/methods/": {"GET": "results"},
-    "projects/<slug:slug>/results/methods.<slug:form>": {"GET": "results"},
+    "projects/<slug:slug>/results/methods.<slug:text>": {"GET": "results"},
     "projects/<slug:slug>/archives/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/archives/<int:number>/": {"GET": "manage"},
-    "projects/<slug:slug>/results/<slug:page>/chart.<slug:form>": {"GET": "results"},
+    "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>": {"GET": "results"},
     "api/v1/schema/": {"GET": "signed in"},
     "api/v1/endpoints/": {"GET": "run"},
     "api/v1/endpoints/<str:name>/": {"GET": "run"},
@@ -210,6 +210,7 @@ def world(db: None) -> World:
     names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
     names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
+    names |= {"picture": "svg", "text": "txt"}
     return World(people, names | {"url": "nothing", "id": "1"})
 
 

@@ -1,9 +1,10 @@
 """What leaves for a paper: the methods in words, and archives of results."""
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import access
@@ -31,15 +32,15 @@ def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @login_required
-def methods_file(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+def methods_file(request: HttpRequest, slug: str, text: str) -> HttpResponse:
     """The same as text or LaTeX."""
     member = access.member_for(request, slug, right="results")
-    if form not in TYPES:
+    if text not in TYPES:
         raise Http404
     said = _said(request, member)
-    text = said.latex if form == "tex" else said.text
-    response = HttpResponse(text, content_type=TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{form}"'
+    content = said.latex if text == "tex" else said.text
+    response = HttpResponse(content, content_type=TYPES[text])
+    response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{text}"'
     return response
 
 
@@ -71,9 +72,10 @@ def archive(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """The file of an archive."""
     member = access.member_for(request, slug, right="manage")
     found = jobs.of_project(member.project).filter(state=Job.State.FINISHED)
-    job = get_object_or_404(found, result__number=number)
-    if not jobs.path(job).exists():
-        raise Http404("The file is not here any more. Ask for the archive again.")
+    job = found.filter(result__number=number).first()
+    if job is None or not jobs.path(job).exists():
+        messages.error(request, f"Archive {number} is not here. Ask for it again.")
+        return redirect("archives", slug)
     name = f"{slug}-results-{number}.zip"
     return FileResponse(jobs.path(job).open("rb"), as_attachment=True, filename=name)
 

@@ -70,8 +70,9 @@ def test_what_is_not_there_is_not_found(judged: Project, browser: Client, addres
     assert browser.get(f"/projects/fbi/results/{address}").status_code == 404
 
 
-def test_a_chart_of_nothing_is_not_found(project: Project, browser: Client) -> None:
-    assert browser.get(CHART + "svg").status_code == 404
+def test_a_chart_of_nothing_says_so(project: Project, browser: Client) -> None:
+    sent = browser.get(CHART + "svg")
+    assert (sent.status_code, sent.content) == (409, b"The chosen runs have nothing to draw yet.")
 
 
 def test_a_chart_that_cannot_be_made_is_no_fault_of_the_page(

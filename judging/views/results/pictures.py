@@ -20,19 +20,19 @@ from judging.views.results.registry import PAGES
 # Each takes some 200 MB while it is made; who comes too many waits for this many seconds.
 _PLACES = BoundedSemaphore(2)
 PATIENCE = 10.0
-LATER = 503
+NOTHING, LATER = 409, 503
 
 
 @require_GET
 @login_required
-def download(request: HttpRequest, slug: str, page: str, form: str) -> HttpResponse:
+def download(request: HttpRequest, slug: str, page: str, picture: str) -> HttpResponse:
     """The chart of a page as its address shows it, as a file.
 
     It is made while one waits, by a process of its own: a second or two, and never more than the
     seconds that `files.write` gives it.
     """
     member = access.member_for(request, slug, right="results")
-    if form not in files.TYPES:
+    if picture not in files.TYPES:
         raise Http404
     wish = asking.asked(member, page, request.GET)
     answers = asking.answers(wish)
@@ -40,11 +40,11 @@ def download(request: HttpRequest, slug: str, page: str, form: str) -> HttpRespo
     for one in making:
         tasks.ring_for(one)
     if making:
-        return _later("The figures are being made. Try again in a moment.")
+        return _told("The figures are being made. Try again in a moment.", LATER)
     drawing = drawn(wish, [one.rows for one in answers if isinstance(one, figures.Made)])
     if drawing is None:
-        raise Http404("There is nothing to draw.")
-    return _file(drawing, f"{slug}-{page}-{wish.view.slug}", form)
+        return _told("The chosen runs have nothing to draw yet.", NOTHING)
+    return _file(drawing, f"{slug}-{page}-{wish.view.slug}", picture)
 
 
 def drawn(wish: Asked, answers: Sequence[Rows]) -> Drawing | None:
@@ -76,11 +76,11 @@ def of_query(project: Project, page: str, query: QueryDict) -> Drawing | None:
 
 def _file(drawing: Drawing, name: str, form: str) -> HttpResponse:
     if not _PLACES.acquire(timeout=PATIENCE):
-        return _later("Others are taking charts. Try again in a moment.")
+        return _told("Others are taking charts. Try again in a moment.", LATER)
     try:
         made = files.write(drawing.spec, form)
     except files.NotMade as error:
-        return HttpResponse(str(error), status=LATER, content_type="text/plain; charset=utf-8")
+        return _told(str(error), LATER)
     finally:
         _PLACES.release()
     response = HttpResponse(made, content_type=files.TYPES[form])
@@ -88,7 +88,8 @@ def _file(drawing: Drawing, name: str, form: str) -> HttpResponse:
     return response
 
 
-def _later(words: str) -> HttpResponse:
-    response = HttpResponse(words, status=LATER, content_type="text/plain; charset=utf-8")
-    response["Retry-After"] = "2"
-    return response
+def _told(words: str, status: int) -> HttpResponse:
+    headers = {"Retry-After": "2"} if status == LATER else {}
+    return HttpResponse(
+        words, status=status, content_type="text/plain; charset=utf-8", headers=headers
+    )

@@ -54,7 +54,7 @@ def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list
     assert lead.post("/projects/fbi/archives/", {"run": ["2"], "texts": "on"}).status_code == 302
     job = Job.objects.get(kind=jobs.KIND)
     assert "Waits for a worker" in lead.get("/projects/fbi/archives/").content.decode()
-    assert lead.get("/projects/fbi/archives/1/").status_code == 404
+    assert lead.get("/projects/fbi/archives/1/").status_code == 302
     assert jobs.due(timezone.now()) == [job.pk]
     assert jobs.work(job.pk)
     path = str(jobs.path(job))
@@ -113,12 +113,12 @@ def test_a_failure_says_why(lead: Client, monkeypatch: pytest.MonkeyPatch) -> No
     assert "<html" not in text
 
 
-def test_a_file_that_is_gone_is_not_found(lead: Client, frozen: list[list[str]]) -> None:
+def test_a_file_that_is_gone_leads_back_to_the_list(lead: Client, frozen: list[list[str]]) -> None:
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
     jobs.work(job.pk)
     jobs.path(job).unlink()
-    assert lead.get("/projects/fbi/archives/1/").status_code == 404
+    assert lead.get("/projects/fbi/archives/1/").status_code == 302
 
 
 def test_archives_of_projects_are_counted_apart_and_only_their_own_are_given(
@@ -128,7 +128,7 @@ def test_archives_of_projects_are_counted_apart_and_only_their_own_are_given(
     mine = jobs.want(people.project, people.lead, jobs.Wish([]))
     assert mine.result["number"] == 1
     jobs.work(mine.pk)
-    assert lead.get("/projects/fbi/archives/1/").status_code == 404
+    assert lead.get("/projects/fbi/archives/1/").status_code == 302
 
 
 def test_every_worker_looks_for_archives() -> None:

@@ -1,0 +1,281 @@
+"""The methods paragraph: each sentence where it applies and nowhere else, with the project's own
+numbers."""
+
+import string
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Item, Label, Project, Resolution
+from judging.models import Reply, Run
+from judging.paper import methods
+from judging.running import deriving
+from judging.running import runs as running
+from tests.builders import make_item, make_member, make_project, say, take
+from tests.judging import builders_decided
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import (
+    TWO_CALLS,
+    answer,
+    make_endpoint,
+    make_items,
+    make_judged,
+    make_run,
+    make_strategy,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def told(project: Project) -> str:
+    """The paragraphs about all runs of a project."""
+    return methods.paragraph(project, list(project.runs.for_results())).text
+
+
+def said(kind: str, name: str, text: str) -> bool:
+    """Whether a text has a sentence: all of its words between what is filled in, in order."""
+    place = 0
+    for words, *_ in string.Formatter().parse(methods._sentences()[kind][name]):
+        place = text.find(words, place)
+        if place < 0:
+            return False
+    return True
+
+
+def vanilla(project: Project, replies: list[builders_decided.Replies], **values: Any) -> Run:
+    items = make_items(project, len(replies))
+    return make_replied(project, "vanilla", zip(items, replies, strict=True), **values)
+
+
+def test_the_data_are_counted_without_what_is_no_part_of_them(project: Project) -> None:
+    items = make_items(project, 5, cluster="one question")
+    make_items(project, 3, "score-invariant")
+    make_item(project, "open")
+    items[0].duplicate_of = items[1]
+    items[0].save()
+    Item.objects.filter(pk=items[2].pk).update(deleted_at=timezone.now())
+    text = told(project)
+    # 5 + 3 + 1 less a repeated and a deleted one; one question, three, and that of the last.
+    assert "The data set Fbi has 7 items from 5 source questions" in text
+    assert "2 further items are no part of it (deleted 1, repeating another one 1)." in text
+    assert "true of 6 of them, by import 6: score-invariant 3, valid 3." in text
+    assert "1 items are not resolved" in text
+
+
+def test_nothing_is_said_of_what_is_not_there(project: Project) -> None:
+    make_items(project, 2)
+    text = told(project)
+    for kind, name in [
+        ("data", "left_out"), ("data", "unresolved"), ("people", "labels"), ("people", "share"),
+        ("people", "second"), ("people", "blind"), ("people", "agreement_undefined"),
+        ("figures", "rates"), ("figures", "invariant"), ("figures", "verdicts"),
+        ("figures", "values"), ("figures", "holm"), ("figures", "bootstrap"),
+        ("figures", "exploratory"), ("figures", "wilson"),
+    ]:  # fmt: skip
+        assert not said(kind, name, text), name
+    assert said("people", "none", text)
+
+
+def test_people_and_their_agreement_are_counted(project: Project) -> None:
+    for field, value in (("overlap", 2), ("share_percent", 10), ("verify", True)):
+        setattr(project, field, value)
+    project.blind_first = False
+    project.save()
+    for _ in range(3):
+        make_item(project, slots=2)
+    for alias in ("ann", "bob"):
+        member = make_member(project, alias=alias)
+        for _ in range(3):
+            say(member, take(member), "valid")
+    Label.objects.filter(pk=Label.objects.order_by("pk").first().pk).update(evaluator_seen=True)
+    text = told(project)
+    assert "2 people gave 6 labels that count, 2 by item as planned." in text
+    assert "A random 10 % of the items" in text
+    assert said("people", "second", text)
+    assert not said("people", "blind", text)
+    # All said the same, so nothing is left to agree on beyond chance.
+    assert "is not defined: " in text
+    assert "1 labels were given after a reply" in text
+
+
+def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
+    make_items(project, 3)
+    endpoint = make_endpoint(
+        "https://judge.invalid/v1", name="judge", model="judge-1", parameters={"temperature": 0}
+    )
+    run = make_run(project, endpoint, TWO_CALLS)
+    running.plan(run)
+    answer(run, model="judge-1-0613")
+    Reply.objects.update(asked_at=datetime(2026, 3, 1, 23, 30, tzinfo=UTC))
+    first = Reply.objects.order_by("pk").first()
+    assert first
+    Reply.objects.filter(pk=first.pk).update(asked_at=datetime(2026, 2, 27, tzinfo=UTC))
+    text = told(project)
+    assert "Run 1 asked judge (OpenAI-compatible, model judge-1) with strategy" in text
+    assert f"{TWO_CALLS}, version 1 (frame single, scale 1 to 10)." in text
+    assert "The provider named the model judge-1-0613." in text
+    assert 'The parameters were {"temperature": 0}.' in text
+    assert "The replies are of 2026-02-27 to 2026-03-01 (UTC)." in text
+    assert f"Replies were read by parser {run.parser}." in text
+    assert "It judged 3 items from 3 source questions (with an error (valid) 3)." in text
+
+
+def test_a_model_that_the_provider_did_not_name_is_said(project: Project) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    running.plan(run)
+    answer(run, model="")
+    text = told(project)
+    assert said("run", "no_model", text)
+    assert said("run", "no_parameters", text)
+    assert said("run", "day", text)
+
+
+def test_what_gave_no_result_is_counted_by_cause(project: Project) -> None:
+    vanilla(project, [scores(9, 5), scores(9, None), scores(9, 5), scores(9, 5)])
+    Resolution.objects.filter(item__key="item-3").update(current=False)
+    text = told(project)
+    assert "It judged 3 items" in text
+    assert "Of these 1 gave no result (truncated 1)." in text
+    assert "1 more were judged, but are held for something else now" in text
+    assert not said("run", "none_missing", text)
+
+
+def test_a_run_without_gaps_says_so_and_one_that_is_not_done_too(project: Project) -> None:
+    vanilla(project, [scores(9, 5)])
+    make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    first, second = told(project).split("Run 2 ")
+    assert said("run", "none_missing", first)
+    assert not said("run", "pending", first)
+    assert "1 are not asked or not decided yet" in second
+    assert said("run", "nothing", second)
+
+
+@pytest.mark.parametrize(("votes", "name"), [(False, "repeats"), (True, "votes")])
+def test_repeats_and_votes_say_how_they_count(project: Project, votes: bool, name: str) -> None:
+    own = builders_decided.own(votes=votes)
+    vanilla(project, [scores(9, 5, 9, 9, 9, 5)], samples=3, own=own)
+    text = told(project)
+    assert said("run", name, text)
+    assert not said("run", {"repeats": "votes", "votes": "repeats"}[name], text)
+    assert "made 3 times" in text
+
+
+def test_examples_canaries_and_runs_during_work_are_said(project: Project) -> None:
+    run = vanilla(project, [scores(9, 5)])
+    assert not any(
+        said("run", name, told(project)) for name in ("few_shot", "canary", "while_labelling")
+    )
+    run.few_shot, run.occasion, run.while_labelling = [["a", "0"], ["b", "1"]], "weekly", True
+    run.save()
+    text = told(project)
+    assert "2 items were shown as examples before each." in text
+    assert "(weekly)" in text
+    assert said("run", "while_labelling", text)
+
+
+def test_a_baseline_and_a_check_say_what_they_are(project: Project) -> None:
+    base = vanilla(project, [scores(9, 9)])
+    check = list(zip([one.item for one in base.outcomes.all()], [('{"flag": true}',)], strict=True))
+    make_replied(project, "explanation-check", check, sources=[base], base=base)
+    make_run(project)
+    text = told(project)
+    assert "It rests on the runs 1." in text
+    assert "Run 3 is the baseline rouge-l, version 1, which asks nobody." in text
+    assert not said("run", "derived", text)
+
+
+def test_runs_that_asked_nobody_say_where_they_are_from(project: Project) -> None:
+    base = vanilla(project, [scores(9, 5), scores(9, 9)])
+    again = make_replied(
+        project, "vanilla", [(one.item, scores(9, 5)) for one in base.outcomes.all()]
+    )
+    Run.objects.update(kind=Run.Kind.RECORDED)
+    deriving.derive(project, strategy=make_strategy("mean"), sources=[base, again])
+    text = told(project)
+    assert "Run 1 reads replies that were recorded elsewhere (judge, model judge)" in text
+    assert (
+        "Run 3 was derived without calls, by strategy mean, version 1, from the runs 1, 2." in text
+    )
+    assert not said("run", "asked", text)
+
+
+def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) -> None:
+    make_items(project, 2)
+    make_items(project, 1, "score-invariant")
+    every = [*Item.objects.order_by("position")]
+    for _ in range(3):
+        make_replied(project, "vanilla", [(item, scores(9, 5)) for item in every])
+    text = told(project)
+    assert "Differences between the 3 runs are tested over all 3 pairs" in text
+    assert "percentile intervals of 2,000 bootstrap samples" in text
+    assert said("figures", "invariant", text)
+    assert not said("figures", "verdicts", text)
+
+
+def test_detectors_say_how_a_missing_verdict_counts() -> None:
+    project = make_project("found", task_type="error-detection")
+    items = make_items(project, 2, "error")
+    make_judged(
+        project,
+        [(items[0], "detected"), (items[1], "missing")],
+        strategy="detect-1a",
+        endpoint=make_endpoint("https://judge.invalid/v1"),
+    )
+    text = told(project)
+    assert said("figures", "verdicts", text)
+    assert not said("figures", "rates", text)
+    assert not said("figures", "wilson", text)
+    assert "(with an error 2)" in text
+
+
+def test_every_sentence_is_made_of_names_that_the_program_fills_in() -> None:
+    names = {
+        name
+        for kind in methods._sentences().values()
+        for sentence in kind.values()
+        for _, name, *_ in string.Formatter().parse(sentence)
+        if name is not None
+    }
+    assert all(name.isidentifier() for name in names)
+
+
+def test_the_command_page_file_and_api_say_the_same(
+    project: Project, browser: Client, program: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.name = "A & B_1"
+    project.save()
+    vanilla(project, [scores(9, 5)])
+    call_command("results", "methods", project="fbi")
+    printed = capsys.readouterr().out
+    assert browser.get("/projects/fbi/results/methods.txt").content.decode() == printed
+    answered = program.get("/api/v1/projects/fbi/methods/").json()
+    assert answered["text"] == printed
+    call_command("results", "methods", project="fbi", format="latex")
+    latex = capsys.readouterr().out
+    assert (
+        answered["latex"]
+        == latex
+        == browser.get("/projects/fbi/results/methods.tex").content.decode()
+    )
+    assert r"A \& B\_1" in latex
+    assert r"95 \%" in latex
+    page = browser.get("/projects/fbi/results/methods/?run=1").content.decode()
+    assert "A &amp; B_1 has 1 items" in page
+
+
+def test_what_is_not_there_is_not_found(project: Project, browser: Client, program: Client) -> None:
+    assert browser.get("/projects/fbi/results/methods/?run=7").status_code == 404
+    assert browser.get("/projects/fbi/results/methods.pdf").status_code == 404
+    assert program.get("/api/v1/projects/fbi/methods/?run=x").status_code == 404
+    with pytest.raises(CommandError, match="has no csv"):
+        call_command("results", "methods", project="fbi", format="csv")
+    with pytest.raises(CommandError, match="has no text"):
+        call_command("results", "undetected", project="fbi", format="text")
+    with pytest.raises(CommandError, match="Name a table"):
+        call_command("results", "undetected")

@@ -17,7 +17,7 @@ from annotation import tasktypes
 from annotation.leads.grouping import Grouping
 from annotation.models import Item, Project, Resolution, Revision
 from judging.models import Outcome, Run
-from judging.replies import deciding, folding
+from judging.replies import deciding
 from judging.results import aligning_metrics, counting, detecting
 from judging.results.aligning_metrics import FRAMES, Metric
 from judging.results.detecting import Group
@@ -197,9 +197,9 @@ def _sides(
 
 
 def _given(metric: Metric, values: Mapping[str, Any]) -> float:
-    """What was recorded off the scale, of one reply: repeats are means of what is on it."""
+    """What was recorded off the scale, if by one reply: of repeats those on it make the mean."""
     off_scale = values.get(_OFF_SCALE, [])
-    if len(off_scale) != 1 or folding.PARTS in values:
+    if len(off_scale) != 1:
         return nan
     return metric.of_given(off_scale[0]["said"])
 

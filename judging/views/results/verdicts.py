@@ -71,11 +71,10 @@ def order(asked: Asked, tables: Sequence[Rows]) -> Shown:
 def repeats(asked: Asked, tables: Sequence[Rows]) -> Shown:
     """The first sample beside all samples, and how many items changed their result."""
     rows = tables[0]
-    measure = measures.MEASURES["undetected"]
     figures = (
         (Column("Samples", "samples"), _samples),
         (Column("Undetected, first sample", "first_rate"), _rate(_FIRST)),
-        (Column("Undetected, all samples", "rate"), _rate(measure.rate(invariant=False))),
+        (Column("Undetected, all samples", "rate"), _all_samples),
         (Column("Changed their result", "changing_rate"), _rate(_CHANGING)),
     )
     grid = flat.table(asked, "Repeats and votes", rows, figures)
@@ -111,6 +110,11 @@ def _effect(name: str) -> stacks.Draw:
 
 def _samples(run: Run, row: Row) -> Cell:
     return cells.count(row["samples"], note="votes" if row["votes"] else "repeats")
+
+
+def _all_samples(run: Run, row: Row) -> Cell:
+    such = measures.MEASURES["undetected"].rate(invariant=measures.is_invariant(row))
+    return _rate(such)(run, row)
 
 
 def _rate(such: Rate) -> stacks.Draw:

@@ -1,0 +1,397 @@
+"""The result pages: each view's figures, what the address can ask of all of them, and saving."""
+
+import re
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Item, Membership, Project
+from judging.models import Run, SavedView
+from judging.results import figures, printed
+from judging.views.results.kinds import Page, View
+from judging.views.results.registry import PAGES
+from tests.builders import make_member
+from tests.judging import builders_decided
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items, make_run
+
+pytestmark = pytest.mark.django_db
+
+INDEX = "/projects/fbi/results/"
+VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
+
+
+def shown(browser: Client, path: str, **options: Any) -> str:
+    answer = browser.get(INDEX + path, **options)
+    assert answer.status_code == 200, path
+    return " ".join(answer.content.decode().split())
+
+
+def lines(page: str) -> list[list[str]]:
+    """The table's rows as plain text, cell by cell."""
+    body = page[page.index("<tbody") : page.index("</table>")]
+    return [
+        [
+            " ".join(re.sub(r"<[^>]*>", " ", cell).split())
+            for cell in re.split(r"</t[hd]>", row)[:-1]
+        ]
+        for row in (found.partition(">")[2] for found in body.split("<tr")[1:])
+    ]
+
+
+def links(page: str, words: str) -> list[str]:
+    """Where links that lead to outcomes go whose address has these words."""
+    found = re.findall(r'href="([^"]*#outcomes)"', page)
+    return [one.replace("&amp;", "&") for one in found if words in one.replace("&amp;", "&")]
+
+
+def keys(browser: Client, address: str) -> list[str]:
+    """The items that a link of a figure leads to."""
+    page = browser.get(address).content.decode()
+    return re.findall(r'/items/(item-\d+)/"', page)
+
+
+@pytest.fixture
+def items(project: Project) -> list[Item]:
+    return [
+        *make_items(project, 8),
+        *make_items(project, 4, category="spelling", ability="long-form"),
+        *make_items(
+            project, 4, "score-invariant", category="score-invariant", ability="score-invariant"
+        ),
+    ]
+
+
+@pytest.fixture
+def base(project: Project, items: list[Item]) -> Run:
+    """Of each four items one lower, one equal, one higher, one missing."""
+    said = cycle([scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None)])
+    return make_replied(project, "vanilla", zip(items, said, strict=False))
+
+
+@pytest.fixture
+def judged(project: Project, items: list[Item], base: Run) -> Project:
+    """One run of every frame, explanations of both answers checked, and one with repeats."""
+    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
+    for slug, flags in (("", ["true", "false"]), ("-gold", ["false", "true"])):
+        said = cycle([(f'{{"flag": {flag}}}',) for flag in flags])
+        checked = list(zip(equal, said, strict=False))
+        make_replied(project, f"explanation-check{slug}", checked, sources=[base], base=base)
+    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
+    pairs = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice", "P")]
+    make_replied(project, "pairwise", zip(items, cycle(pairs), strict=False))
+    twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
+    make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)
+    return project
+
+
+@pytest.mark.databases
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_every_view_has_a_table_and_a_chart(
+    judged: Project, browser: Client, page: str, view: str
+) -> None:
+    found = shown(browser, f"{page}/?view={view}")
+    assert lines(found)
+    assert '<script id="figures-chart" type="application/json">' in found
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_a_view_takes_a_fixed_number_of_queries(
+    judged: Project, browser: Client, page: str, view: str
+) -> None:
+    def queries(runs: str) -> int:
+        with CaptureQueriesContext(connection) as found:
+            browser.get(f"{INDEX}{page}/?view={view}&{runs}")
+        return len(found)
+
+    browser.get(INDEX)
+    # A run of each kind that a table looks up, and all six.
+    assert queries("run=1&run=5&run=6") == queries("run=1&run=4&run=5&run=6&run=2&run=3")
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_a_view_without_figures_says_what_to_do(
+    project: Project, browser: Client, page: str, view: str
+) -> None:
+    make_items(project, 2)
+    make_run(project)
+    assert "No figures here yet" in shown(browser, f"{page}/?view={view}")
+
+
+@pytest.mark.parametrize("path", ["nothing/", "overview/?view=nothing", "overview/?run=9"])
+def test_what_is_not_there_is_not_found(base: Run, browser: Client, path: str) -> None:
+    assert browser.get(INDEX + path).status_code == 404
+
+
+def test_the_index_has_every_page_and_every_table_of_a_study(base: Run, browser: Client) -> None:
+    found = shown(browser, "?run=1")
+    for slug, page in PAGES.items():
+        assert f'href="{INDEX}{slug}/?run=1"' in found
+        assert page.question in found
+    # Study 000 prints its results in tables 3 to 24 and in figure 2.
+    for number in range(3, 25):
+        assert f">table {number}</a>" in found
+    assert '<a href="explanations/?view=credit-of-words&amp;run=1">figure 2</a>' in found
+
+
+def test_a_line_of_the_overview_is_a_run(base: Run, browser: Client) -> None:
+    [line] = lines(shown(browser, "overview/"))
+    # Nine of twelve error items are parsed, three of them detected; one of three is a false alarm.
+    third = "33.3 % n {}, {} missing"
+    assert line == [
+        "1 · vanilla judge", third.format(9, 3), third.format(3, 1), third.format(6, 2),
+        third.format(3, 1),
+    ]  # fmt: skip
+
+
+def test_the_rate_of_all_errors_leads_to_no_score_invariant_item(
+    base: Run, browser: Client
+) -> None:
+    [address] = links(shown(browser, "overview/"), "items=errors&result=parsed")
+    assert keys(browser, address) == [f"item-{n}" for n in range(1, 13) if n % 4]
+
+
+def test_a_run_that_checks_explanations_is_no_line_of_the_overview(
+    judged: Project, browser: Client
+) -> None:
+    heads = [line[0] for line in lines(shown(browser, "overview/"))]
+    assert heads == [
+        "1 · vanilla judge", "4 · reference judge", "5 · pairwise judge", "6 · vanilla judge",
+    ]  # fmt: skip
+
+
+def test_lines_are_sorted_by_a_column_and_dashes_come_last(
+    judged: Project, browser: Client
+) -> None:
+    def order(sort: str) -> list[str]:
+        return [line[0][0] for line in lines(shown(browser, f"overview/?sort={sort}"))]
+
+    # Of the factual: vanilla 2 of 6, reference 4 of 8, pairwise 2 of 8, repeated 2 of 8.
+    assert order("-factual")[:2] == ["4", "1"]
+    assert order("factual")[-2:] == ["1", "4"]
+    assert order("run") == ["1", "4", "5", "6"]
+    assert order("nothing") == ["1", "4", "5", "6"]
+
+
+def test_a_heading_says_how_it_is_sorted_and_turns_it_round(base: Run, browser: Client) -> None:
+    found = shown(browser, "overview/?sort=-factual")
+    [heading] = re.findall(r'<th[^>]*aria-sort="descending"[^>]*>.*?</th>', found)
+    assert "Factual" in heading
+    assert 'href="?sort=factual"' in heading
+
+
+def test_figures_are_narrowed_down_by_what_the_address_says(base: Run, browser: Client) -> None:
+    found = lines(shown(browser, "by-category/?view=counts&ability=long-form"))
+    # Category, ability, total, missing, parsed, detected, undetected, rate.
+    assert found == [["Spelling", "Long form", "4", "1", "3", "1", "2", "66.7 % n 3, 1 missing"]]
+
+
+def test_groups_are_chosen_by_a_switch(base: Run, browser: Client) -> None:
+    [line] = lines(shown(browser, "by-category/?view=counts&by="))
+    assert line[:3] == ["1 · vanilla judge", "12", "3"]
+
+
+def test_how_far_scores_moved_leads_to_the_items_that_did(base: Run, browser: Client) -> None:
+    found = shown(browser, "by-category/?view=changes&ability=factual")
+    # Parsed, missing, then by 4 down, unmoved, by 1 up.
+    assert lines(found) == [
+        ["Factual", "6", "2", "2 33.3 % of 6", "2 33.3 % of 6", "2 33.3 % of 6"]
+    ]
+    [down] = links(found, "moved_from=-4.5")
+    [up] = links(found, "moved_from=0.5")
+    assert (keys(browser, down), keys(browser, up)) == (["item-1", "item-5"], ["item-3", "item-7"])
+
+
+@pytest.mark.databases
+def test_items_are_found_by_how_far_their_scores_moved(base: Run, browser: Client) -> None:
+    page = "/projects/fbi/runs/1/?ability=factual&moved_from=-0.5&moved_below=0.5"
+    assert keys(browser, page) == ["item-2", "item-6"]
+
+
+def test_golds_at_the_ends_of_the_scale(project: Project, browser: Client) -> None:
+    items = make_items(project, 4)
+    said = [scores(1, 1), scores(10, 10), scores(10, 4), scores(5, 5)]
+    make_replied(project, "vanilla", zip(items, said, strict=True))
+    [line] = lines(shown(browser, "by-category/?view=ends"))
+    assert line[3:] == ["1 to 10", "1 25.0 % of 4", "1 25.0 % of 4", "2 50.0 % of 4"]
+
+
+def test_pairs_are_shown_by_verdict(judged: Project, browser: Client) -> None:
+    found = lines(shown(browser, "verdicts/?ability=factual&run=5"))
+    quarter = "2 25.0 % of 8"
+    # Gold twice, mixed, both good, both bad, perturbed twice.
+    assert found == [
+        ["Factual", "8", "0", "0", quarter, quarter, quarter, "0 0.0 % of 8", quarter, "75.0 % n 8"]
+    ]
+
+
+def test_the_order_effect_is_of_the_parsed_pairs(judged: Project, browser: Client) -> None:
+    [line] = lines(shown(browser, "verdicts/?view=order&ability=factual"))
+    assert [line[-3:]] == [["25.0 % n 8", "0.0 % n 8", "0.0 % n 8"]]
+
+
+def test_the_first_sample_stands_beside_all_of_them(judged: Project, browser: Client) -> None:
+    [line] = lines(shown(browser, "verdicts/?view=repeats&ability=factual"))
+    # Four of eight are lower in the first sample and not in the second.
+    assert line[-4:] == ["2 repeats", "50.0 % n 8", "75.0 % n 8", "50.0 % n 8"]
+
+
+def test_only_the_top_is_undetected_against_a_reference(judged: Project, browser: Client) -> None:
+    [line] = lines(shown(browser, "reference/?ability=factual"))
+    assert line[-4:] == ["0 0.0 % of 8", "4 50.0 % of 8", "4 50.0 % of 8", "50.0 % n 8"]
+
+
+def test_what_explanations_add_leads_to_the_check(judged: Project, browser: Client) -> None:
+    page = shown(browser, "explanations/?ability=factual")
+    [line] = lines(page)
+    # Of six parsed two are detected and two equal, one of which the explanation tells.
+    third, sixth = "2 33.3 % of 6", "1 16.7 % of 6"
+    assert line[4:8] == [third, third, sixth, "3 50.0 % of 6"]
+    assert line[8:] == ["50.0 % n 2", "50.0 % n 6, 2 missing"]
+    assert links(page, "/runs/2/?ability=factual&result=detected")
+
+
+def test_false_credit_is_what_is_found_in_gold_answers(judged: Project, browser: Client) -> None:
+    [line] = lines(shown(browser, "explanations/?view=false-credit&ability=factual"))
+    assert line[-2:] == ["50.0 % n 2", "50.0 % n 2"]
+
+
+def test_a_switch_brings_the_figures_alone(base: Run, browser: Client) -> None:
+    part = shown(browser, "overview/?measure=undetected", headers={"HX-Request": "true"})
+    assert part.startswith('<div id="figures"')
+    assert 'data-address="?measure=undetected"' in part
+
+
+def test_figures_that_are_being_made_show_no_number(
+    base: Run, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making = figures.Making(7, "undetected", (), None, "counting", 3, 10, "", None)
+    monkeypatch.setattr(figures, "answer", lambda asked: making)
+    found = shown(browser, "overview/")
+    assert "counting, 3 of 10" in found
+    assert 'hx-trigger="every 1s"' in found
+    assert "<table" not in found
+
+
+# --- published figures --------------------------------------------------------------------------
+
+
+def published(browser: Client, query: str) -> Iterator[list[str]]:
+    page = shown(browser, f"overview/?intervals=yes&{query}")
+    assert 'data-kind="published"' in page
+    return (line for line in lines(page) if line[0].startswith("Table"))
+
+
+def test_published_figures_stand_beside_with_their_own_n_and_interval(
+    base: Run, browser: Client
+) -> None:
+    line = next(published(browser, "measure=undetected&published=3/vanilla/gpt-4-turbo"))
+    assert line[0] == "Table 3 · vanilla · gpt-4-turbo study 000; of all items, missing ones too"
+    # Wilson for .57 of 528: 52.7 to 61.2 %. Ours is 66.7 %, from 20.8 % to 93.9 %.
+    assert line[2] == "57.0 % 52.7 % to 61.2 % n 528 inside our interval of run 1"
+    assert "no interval: no counts are printed" in line[-1]
+
+
+def test_published_figures_turn_round_with_the_measure(base: Run, browser: Client) -> None:
+    line = next(published(browser, "published=3/vanilla/gpt-4-turbo"))
+    assert line[2].startswith("43.0 % 38.8 % to 47.3 %")
+
+
+def test_published_figures_of_the_same_strategies(base: Run, browser: Client) -> None:
+    models = [line[0].split(" study")[0] for line in published(browser, "published=same")]
+    known = [one.series for one in printed.overview() if one.strategy == "vanilla"]
+    assert models == [f"Table {t} · {s} · {m}" for t, s, m in dict.fromkeys(known)]
+
+
+def test_nothing_is_said_of_runs_with_another_strategy(base: Run, browser: Client) -> None:
+    line = next(published(browser, "published=3/rubric/gpt-4-turbo"))
+    assert not any("our interval" in cell for cell in line)
+
+
+# --- saved views --------------------------------------------------------------------------------
+
+SAVED = f"{INDEX}views/"
+WISH = {"name": "Mine", "page": "overview", "query": "measure=undetected"}
+
+
+def test_a_view_is_saved_and_opened(base: Run, browser: Client, member: Membership) -> None:
+    answer = browser.post(SAVED, WISH)
+    assert answer["Location"] == f"{INDEX}overview/?measure=undetected"
+    link = f'<a href="{INDEX}overview/?measure=undetected">Mine</a>'
+    for path in ("", "overview/", "views/"):
+        assert link in shown(browser, path)
+    assert link not in shown(browser, "verdicts/")
+
+
+def test_a_view_is_seen_by_others_if_it_is_shared(
+    base: Run, browser: Client, client: Client, project: Project
+) -> None:
+    browser.post(SAVED, WISH)
+    other = make_member(project, role="researcher", alias="otto")
+    assert other.account
+    client = Client()
+    client.force_login(other.account)
+    assert "Mine" not in shown(client, "views/")
+    view = SavedView.objects.get()
+    browser.post(SAVED, {"view": view.pk, "name": "Ours", "shared": "on"})
+    found = shown(client, "views/")
+    assert "Ours" in found
+    assert "shared by rita" in found
+    assert client.post(SAVED, {"view": view.pk, "name": "Taken"}).status_code == 404
+
+
+def test_a_view_is_deleted_by_who_saved_it(base: Run, browser: Client) -> None:
+    browser.post(SAVED, WISH)
+    browser.post(SAVED, {"view": SavedView.objects.get().pk, "name": "Mine", "delete": "1"})
+    assert not SavedView.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("wish", "status"),
+    [
+        ({**WISH, "name": ""}, 422),
+        ({**WISH, "page": "nothing"}, 422),
+        ({**WISH, "query": "run=7"}, 404),
+        ({"view": "x"}, 422),
+    ],
+)
+def test_what_cannot_be_saved_is_refused(
+    base: Run, browser: Client, wish: dict[str, str], status: int
+) -> None:
+    assert browser.post(SAVED, wish).status_code == status
+    assert not SavedView.objects.exists()
+
+
+def test_two_views_of_one_name_are_refused(base: Run, browser: Client) -> None:
+    browser.post(SAVED, WISH)
+    answer = browser.post(SAVED, WISH)
+    assert answer.status_code == 422
+    assert "You have a view of this name already." in answer.content.decode()
+
+
+# --- the registry -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_page_is_one_question_with_views_of_names_of_their_own(page: Page) -> None:
+    assert page.question.endswith("?")
+    slugs = [view.slug for view in page.views]
+    assert len(set(slugs)) == len(slugs)
+    for view in page.views:
+        assert isinstance(view, View)
+        assert view.empty.endswith(".")
+
+
+def test_every_page_has_an_address_and_a_picture(base: Run, browser: Client) -> None:
+    found = shown(browser, "")
+    for slug in PAGES:
+        assert reverse("results-page", args=["fbi", slug]) in found
+    pictures = re.findall(r'<svg class="result-picture".*?</svg>', found)
+    assert all("<circle" in one or "<rect" in one for one in pictures)
+    assert len(pictures) == len(PAGES)

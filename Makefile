@@ -64,6 +64,7 @@ bench: $(VENV)/dev.stamp
 bench-large: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.labelling --large
 	$(BIN)/python -m benchmarks.asking --large
+	$(BIN)/python -m benchmarks.figures --outcomes 1000000
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .

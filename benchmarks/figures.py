@@ -1,0 +1,208 @@
+"""How fast do figures answer, and how long are those asked for the first time in the making?
+
+    python -m benchmarks.figures [--outcomes 60000 ...] [--runs 10] [--databases postgresql sqlite]
+        [--times 30]
+
+Each size is a database of its own, filled with items and with runs over all of them, and a server
+as people run it: gunicorn as in docker-compose.yml and a worker on PostgreSQL (looked for at
+TEST_POSTGRES_URL), `manage.py serve` on SQLite. Every table is first asked for until it is there,
+then again and again: milliseconds of whole answers on a kept connection, the client beside the
+server. Runs have no calls, so that `cost` counts outcomes alone.
+
+The limits are those of 1,000,000 outcomes, and of 10,000,000 where there are as many.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if not __package__:
+    sys.path.insert(0, str(ROOT))
+
+from benchmarks.workbench import pressing, scratch  # noqa: E402  (needs the path above)
+
+Figures = dict[str, Any]
+
+SMALL = 60_000
+LARGE = 10_000_000
+FIRST = 10.0
+PATIENCE = 120.0
+DIRECT = ("undetected", "scores", "score_changes", "verdicts", "order_effect", "left_out", "cost")
+MADE = ("missing", "sensitivity", "compare", "blindspots")
+PAGES = ("results/", "results/overview/", "runs/")
+
+
+def main() -> None:
+    """Measure every size in a process of its own, and print what came of it."""
+    options = _options()
+    if options.one:
+        _measure(options)
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    lacking = scratch.lacking_postgresql() if "postgresql" in options.databases else ""
+    if lacking:
+        print(lacking)
+    print(f"{'':<11}{'outcomes':>12}  {'table':<38}{'first s':>9}{'median ms':>11}{'p95 ms':>9}"
+          f"{'queries':>9}")  # fmt: skip
+    for kind in options.databases:
+        for outcomes in options.outcomes:
+            if not (lacking and kind == "postgresql"):
+                found = [each for each in _in_process(kind, outcomes, options) if _print(each)]
+                print(_summary(kind, outcomes, found), flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--databases", nargs="+", choices=scratch.KINDS, default=[*scratch.KINDS])
+    parser.add_argument("--outcomes", nargs="+", type=int, default=[SMALL])
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--times", type=int, default=30)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _in_process(kind: str, outcomes: int, options: argparse.Namespace) -> Iterator[Figures]:
+    """The figures that a process prints, one JSON object a line; Django knows one database."""
+    command = [sys.executable, "-m", "benchmarks.figures", "--one", "--databases", kind]
+    command += ["--outcomes", str(outcomes), "--runs", str(options.runs)]
+    command += ["--times", str(options.times)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield from map(json.loads, process.stdout)
+        finally:
+            process.terminate()
+    if process.returncode:
+        raise SystemExit(process.returncode)
+
+
+# ------------------------------------------------------------------------------------- measuring
+
+
+def _measure(options: argparse.Namespace) -> None:
+    """Everything of one size on one database; prints JSON a line."""
+    [kind], [outcomes] = options.databases, options.outcomes
+    with ExitStack() as stack:
+        if kind == "postgresql":
+            stack.enter_context(scratch.redis())
+        stack.enter_context(scratch.database(kind, with_redis=kind == "postgresql"))
+        from benchmarks.workbench import judged, serving
+
+        begun = time.perf_counter()
+        filled = judged.fill(outcomes // options.runs, options.runs)
+        seconds = time.perf_counter() - begun
+        server = stack.enter_context(serving.server(kind))
+        if kind == "postgresql":
+            stack.enter_context(serving.worker())
+        figures = {"kind": kind, "outcomes": outcomes, "filled_in": seconds}
+        for table, path, headers in _addresses(filled):
+            found = _asked(server.port, path, headers, options.times)
+            counted = _queries(path, headers)
+            print(json.dumps(figures | found | {"table": table, "queries": counted}), flush=True)
+
+
+def _addresses(filled: Any) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """What is asked for, where, and as whom: tables by the API, pages as a browser does."""
+    key = {"Authorization": f"Bearer {filled.key}"}
+    home = f"/projects/{filled.project.slug}/"
+    for table in (*DIRECT, *MADE):
+        yield table, f"/api/v1{home}results/{table}/", key
+    cookie = {"Cookie": _cookie(filled.project)}
+    for page in PAGES:
+        yield f"page {page}", f"{home}{page}", cookie
+
+
+def _cookie(project: Any) -> str:
+    from django.conf import settings
+    from django.test import Client
+
+    client = Client()
+    client.force_login(project.members.get(alias="researcher").account)
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+def _asked(port: int, path: str, headers: dict[str, str], times: int) -> Figures:
+    """Asked for until it is there, then again: seconds of the first, milliseconds of the others."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    begun, told = time.perf_counter(), 0
+    while (status := _get(connection, path, headers)) == 202:
+        told += 1
+        if time.perf_counter() - begun > PATIENCE:
+            break
+        time.sleep(0.1)
+    # What is not there after all that patience is said to have taken it.
+    first, waits = time.perf_counter() - begun, []
+    for _ in range(times):
+        asked = time.perf_counter()
+        status = _get(connection, path, headers)
+        waits.append((time.perf_counter() - asked) * 1000)
+    if status not in (200, 202):
+        raise SystemExit(f"{path} answers with {status}.")
+    return {"first": first, "told": told, **pressing.quantiles(waits)}
+
+
+def _get(connection: HTTPConnection, path: str, headers: dict[str, str]) -> int:
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def _queries(path: str, headers: dict[str, str]) -> int:
+    """How many queries the same answer takes, sign-in and all."""
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    client = Client(headers={**headers, "Host": "127.0.0.1"})
+    with CaptureQueriesContext(connection) as seen:
+        client.get(path)
+    return len(seen)
+
+
+# -------------------------------------------------------------------------------------- printing
+
+
+def _print(found: Figures) -> bool:
+    print(
+        f"{found['kind']:<11}{found['outcomes']:>12,}  {found['table']:<38}{found['first']:>9.1f}"
+        f"{found['p50']:>11.0f}{found['p95']:>9.0f}{found['queries']:>9}",
+        flush=True,
+    )
+    return True
+
+
+def _summary(kind: str, outcomes: int, found: list[Figures]) -> str:
+    limit = 300 if kind == "sqlite" or outcomes >= LARGE else 150
+    slowest = max(found, key=lambda each: float(each["p95"]))
+    longest = max(found, key=lambda each: float(each["first"]))
+    lines = [
+        _said(
+            slowest["p95"] < limit,
+            f"{kind}, {outcomes:,} outcomes: p95 {slowest['p95']:.0f} ms of {slowest['table']},"
+            f" under {limit}",
+        )
+    ]
+    if outcomes < LARGE:
+        first = f"{longest['first']:.1f} s of {longest['table']} asked for the first time"
+        lines.append(_said(longest["first"] < FIRST, f"  {first}, within {FIRST:.0f}"))
+    return "\n".join(lines)
+
+
+def _said(fine: bool, what: str) -> str:
+    return f"{'ok' if fine else 'MISSED'} {what}"
+
+
+if __name__ == "__main__":
+    main()

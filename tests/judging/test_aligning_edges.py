@@ -120,6 +120,9 @@ def test_one_label_is_no_majority(tmp_path: Path) -> None:
     # Of b two alike, of c two unlike; a has one label.
     row = only(aligning_people.majorities(project, []), metric="correctness")
     assert (row["n"], row["decided"], row["share"]) == (2, 1, 0.5)
+    # Whoever left the field out has no say on it.
+    project.labels.filter(item__key="c", member__alias="bo").update(answers={"naturalness": 2})
+    assert only(aligning_people.majorities(project, []), metric="correctness")["n"] == 1
 
 
 def test_pairs_are_shares_of_the_items_with_people_s_number(tmp_path: Path) -> None:

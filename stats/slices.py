@@ -122,6 +122,12 @@ class _Table:
         items = np.bincount(self.stratum)
         return float((inside * (items - inside) / items).sum())
 
+    def lopsided(self) -> bool:
+        """Is one side of a single stratum so small that picking it costs less than dealing all?"""
+        inside = int(self.inside.sum())
+        few = min(inside, len(self.inside) - inside)
+        return not self.stratum.any() and 4 * few <= len(self.inside)
+
     def cut(self) -> bool:
         """Is there a cluster with items inside and items beside?"""
         inside = np.bincount(self.cluster, weights=self.inside)
@@ -147,7 +153,7 @@ def _p(table: _Table, rng: np.random.Generator, draws: int) -> float:
     many = len(table.values) >= MANY_ITEMS
     if many and min(sides) >= MANY_CLUSTERS:
         return float(stdtr(len(of_clusters) - 1, -found))
-    deal_items = _items_chosen if many else _items_dealt
+    deal_items = _items_chosen if many or table.lopsided() else _items_dealt
     deal = deal_items if table.cut() else _clusters_dealt
     made = far = 0
     for block in deal(table, rng, draws):
@@ -202,7 +208,7 @@ def _dealt(inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int) -
 
 
 def _items_chosen(table: _Table, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """The same, where there are so many items that only those of the smaller side are touched."""
+    """The same, touching only the items of the smaller side."""
     residual, cluster, stratum = table.residuals(), table.cluster, table.stratum
     m = int(cluster.max()) + 1
     inside = 2 * int(table.inside.sum()) <= len(table.values)

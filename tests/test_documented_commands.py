@@ -8,7 +8,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "examples" / "README.md"]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+DOCUMENTS += [ROOT / "examples" / "README.md"]
 TYPED = re.compile(r"python manage\.py (\w[^`|\n]*)")
 COMMANDS = sorted(
     {

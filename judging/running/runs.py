@@ -212,23 +212,28 @@ def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
     """
     strategy = run.asked()
     planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
+    batches = 0
     while Run.objects.planning().filter(pk=run.pk).exists() and keep_on():
         later = run.outcomes.pending().filter(pk__gt=planned).select_related("revision")
         batch = list(later.order_by("pk")[:BATCH])
         if not batch:
-            _count(run)
+            _count_calls(run.outcomes.count())
             Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
             break
         outcomes.begin(run, strategy, batch)
         planned = batch[-1].pk
+        batches += 1
+        if batches.bit_count() == 1:
+            _count_calls(batches * BATCH)
     run.refresh_from_db(fields=["state"])
     if run.state == Run.State.RUNNING:
         finish_if_done(run)
 
 
-def _count(run: Run) -> None:
-    """What is asked next is looked up among the calls that were just made."""
-    if run.outcomes.count() >= LARGE:
+def _count_calls(planned: int) -> None:
+    """What is asked next, and what pages show meanwhile, is looked up among the calls that were
+    just made: counted each time they are twice as many, and in the end."""
+    if planned >= LARGE:
         bulk.counted(*(model._meta.db_table for model in (Outcome, Call, Request)))
 
 

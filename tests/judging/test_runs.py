@@ -167,6 +167,23 @@ def test_planning_that_was_stopped_goes_on_where_it_was(
     assert run.outcomes.filter(calls=None).count() == 0
 
 
+def test_the_database_counts_the_calls_of_a_large_run_each_time_they_are_twice_as_many(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "BATCH", 1)
+    monkeypatch.setattr(runs, "LARGE", 2)
+    seen: list[int] = []
+
+    def counted(*tables: str) -> None:
+        seen.append(Call.objects.count())
+
+    monkeypatch.setattr(runs.bulk, "counted", counted)
+    make_items(project, 5)
+    planned(project)
+    # One call an item; after 1 it is too few to matter, and once more when all are there.
+    assert seen == [2, 4, 5]
+
+
 def test_a_second_run_takes_the_stored_replies_and_asks_nothing(project: Project) -> None:
     make_items(project, 3)
     endpoint = make_endpoint(NOWHERE)

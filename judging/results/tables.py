@@ -21,6 +21,7 @@ from judging.results import (
     aligning,
     aligning_people,
     aligning_points,
+    audited,
     blindspots,
     comparing,
     costing,
@@ -90,6 +91,10 @@ def _blind_spots(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterable[dict[str, Any]]:
     return blindspots.blind_spots(project, runs, by)
+
+
+def _audited(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    return audited.audited(project, runs)
 
 
 def _dataset(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
@@ -303,6 +308,8 @@ RESULTS: dict[str, Figures] = {
         aligning_people.MAJORITY_COLUMNS, True, _majorities, of_items=True, groups="items"
     ),
     "dataset": Figures(describing.COLUMNS, True, _dataset, of_items=True, groups="items"),
+    # It rests on other projects, of whose changes this one does not hear.
+    "audits": Figures((*RUN, *audited.COLUMNS), False, _audited, at_once=None),
     "agreement": Figures(agreement.COLUMNS, False, _agreement, at_once=None),
     "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion, at_once=None),
     "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people), at_once=None),

@@ -12,7 +12,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import checked, look
 from tests.builders import make_member, make_project
 from tests.judging import builders_decided
-from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -36,6 +36,7 @@ def project() -> Project:
     make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
     pairs = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice", "P")]
     make_replied(project, "pairwise", zip(items, cycle(pairs), strict=False))
+    make_audit(base, (True, "correct"), (True, "insufficient"), (False, "wrong"), (False, "none"))
     twice = cycle([scores(9, 5, 9, 9), scores(9, 9, 9, 9)])
     make_replied(project, "vanilla", zip(items, twice, strict=False), samples=2)
     return project

@@ -13,8 +13,10 @@ from judging.preparing import pinning
 from judging.prompts import frames
 from judging.replies import decisions, outputs
 from judging.replies.decisions import Decision
+from judging.results import audits
 from judging.strategies import Strategy
-from tests.judging.builders_judging import make_strategy
+from tests.builders import make_project
+from tests.judging.builders_judging import make_items, make_strategy
 
 CUT = ""
 # One text for each call of the frame, sample after sample; CUT for a truncated one.
@@ -66,6 +68,17 @@ def make_replied(
     pinning.pin(run, pinning.Drawn([]), sources=sources)
     Outcome.objects.bulk_create(_outcomes(run, list(said), base), batch_size=1000)
     return run
+
+
+def make_audit(run: Run, *said: tuple[bool, str]) -> Project:
+    """An audit of a run: of each explanation whether its verdict was right, and what people hold it
+    for, "" where that is open."""
+    audit = make_project(f"audit-{run.number}", task_type=audits.TASK)
+    for right, quality in said:
+        of_run = {"project": run.project.slug, "run": run.number, "verdict_is_right": right}
+        [item] = make_items(audit, 1, quality, fields=of_run)
+        item.resolutions.exclude(value__gt="").delete()
+    return audit
 
 
 def _outcomes(

@@ -18,7 +18,7 @@ from judging.views.results.kinds import Page, View
 from judging.views.results.registry import PAGES
 from tests.builders import make_member
 from tests.judging import builders_decided
-from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items, make_run
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +86,7 @@ def judged(project: Project, items: list[Item], base: Run) -> Project:
     make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
     pairs = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice", "P")]
     make_replied(project, "pairwise", zip(items, cycle(pairs), strict=False))
+    make_audit(base, (True, "correct"), (False, "wrong"))
     twice = [scores(9, 5, 9, 9), scores(9, 9, 9, 9)]
     make_replied(project, "vanilla", zip(items, cycle(twice), strict=False), samples=2)
     return project
@@ -260,6 +261,17 @@ def test_what_explanations_add_leads_to_the_check(judged: Project, browser: Clie
 def test_false_credit_is_what_is_found_in_gold_answers(judged: Project, browser: Client) -> None:
     [line] = lines(shown(browser, "explanations/?view=false-credit&ability=factual"))
     assert line[-2:] == ["50.0 % n 2", "50.0 % n 2"]
+
+
+def test_audits_are_shown_by_whether_the_verdict_was_right(base: Run, browser: Client) -> None:
+    said = ["correct", "insufficient", "correct", ""]
+    make_audit(base, *((True, quality) for quality in said), (False, "none"))
+    assert lines(shown(browser, "explanations/?view=audits")) == [
+        ["1 · vanilla judge", "right", "4", "1", "2 66.7 % of 3", "1 33.3 % of 3", "0 0.0 % of 3",
+         "0 0.0 % of 3"],
+        ["1 · vanilla judge", "wrong", "1", "0", "0 0.0 % of 1", "0 0.0 % of 1", "0 0.0 % of 1",
+         "1 100.0 % of 1"],
+    ]  # fmt: skip
 
 
 def test_a_switch_brings_the_figures_alone(base: Run, browser: Client) -> None:

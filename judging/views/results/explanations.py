@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 
 from judging.models import Run
-from judging.views.results import cells, dots, flat, stacks
+from judging.views.results import cells, dots, flat, grids, stacks
 from judging.views.results.cells import Rate, Row
-from judging.views.results.grids import Cell, Column
+from judging.views.results.grids import Cell, Column, Line
 from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
 
 UNCHECKED = (
@@ -17,6 +17,12 @@ KINDS = {
     "detected": "Detected by the score",
     "found": "By the explanation alone",
     "unnoticed": "Not at all",
+}
+QUALITIES = {
+    "correct": "Correct",
+    "insufficient": "Insufficient",
+    "wrong": "Wrong",
+    "none": "None",
 }
 _AFTER = Rate("rate_after", bad="high")
 _FOUND = Rate("found_rate", "found_low", "found_high", "equal", missing="")
@@ -60,6 +66,36 @@ def credit(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " finds there is false credit: the nearer both rates, the less an explanation says."
     )
     return Shown(grid, _drawing(asked, rows), words)
+
+
+def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """What people found the explanations worth, where the verdict was right and where not."""
+    rows = [{**row, "parsed": row["total"] - row["missing"]} for row in tables[0]]
+    runs = {run.number: run for run in asked.runs}
+    columns = (
+        Column("Run", "run", is_number=False),
+        Column("The verdict was", "verdict", is_number=False),
+        Column("Explanations", "total"),
+        Column("Not judged yet", "missing"),
+        *(Column(title, name) for name, title in QUALITIES.items()),
+    )
+    lines = [_audit(runs[row["run"]], row) for row in rows]
+    grid = grids.of_lines("What explanations are worth", columns, lines)
+    words = (
+        "People judged a sample of explanations in audits: correct if all that matters was checked"
+        " and holds, insufficient if something is left out, wrong if a step is false, none if there"
+        " is a verdict alone. The same items are drawn for every run of an audit."
+    )
+    caption = "What explanations are worth, by whether the verdict was right"
+    label = {row["run"]: f"{row['run']} · {row['strategy']}" for row in rows}
+    named = [(f"Verdict {row['verdict']}: {label[row['run']]}", row) for row in rows]
+    return Shown(grid, stacks.bars(named, QUALITIES, "Share of explanations", caption), words)
+
+
+def _audit(run: Run, row: Row) -> Line:
+    counted = (cells.count(row["total"]), cells.count(row["missing"]))
+    shares = (cells.share(row[name], row["parsed"]) for name in QUALITIES)
+    return Line((cells.run(run), cells.words(row["verdict"]), *counted, *shares))
 
 
 def _result(name: str) -> stacks.Draw:
@@ -122,5 +158,16 @@ VIEWS = (
             " run of explanation-check-gold over one of them."
         ),
         switches=(flat.grouped(),),
+    ),
+    View(
+        slug="audits",
+        title="As people judge them",
+        asks=(Ask("audits", ""),),
+        show=audited,
+        studies={"001": ("figure 6",)},
+        empty=(
+            "People judged no explanations of the chosen runs yet. Make an audit with"
+            " “manage.py make_audit” and let people label its items."
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """What all pages with stacked bars share: items of a group that divide into kinds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from judging.models import Run
 from judging.views.results import cells, flat
@@ -17,13 +17,19 @@ def drawing(
     asked: Asked, rows: Rows, kinds: Mapping[str, str], title: str, caption: str
 ) -> Drawing | None:
     """Bars of these kinds, by the names of their columns; None without a row."""
+    return bars([(flat.label(asked, row), row) for row in rows], kinds, title, caption)
+
+
+def bars(
+    rows: Sequence[tuple[str, Row]], kinds: Mapping[str, str], title: str, caption: str
+) -> Drawing | None:
+    """The same, each row with the name of its bar."""
     # Altair takes a second to import; nothing else should wait for it.
     from charts import stacked
 
-    drawn = rows[:MOST_BARS]
     parts = [
-        stacked.Part(flat.label(asked, row), kinds[name], row[name])
-        for row in drawn
+        stacked.Part(group, kinds[name], row[name])
+        for group, row in rows[:MOST_BARS]
         for name in kinds
     ]
     if not parts:

@@ -1,0 +1,49 @@
+"""What audits say of explanations, counted by run and verdict."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Project
+from judging.models import Run
+from judging.results import audited
+from tests.builders import make_project
+from tests.judging.builders_decided import make_audit, make_replied, scores
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    items = make_items(project, 1)
+    return make_replied(project, "vanilla", [(items[0], scores(9, 5))])
+
+
+@pytest.mark.databases
+def test_explanations_are_counted_by_verdict_and_worth(
+    run: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_audit(run, (True, "correct"), (True, "correct"), (True, ""), (False, "insufficient"))
+    with django_assert_num_queries(1):
+        right, wrong = audited.audited(run.project, [run])
+    assert (right["verdict"], right["total"], right["missing"], right["correct"]) == (
+        "right", 3, 1, 2,
+    )  # fmt: skip
+    assert (wrong["verdict"], wrong["total"], wrong["insufficient"]) == ("wrong", 1, 1)
+
+
+def test_audits_of_other_runs_and_projects_are_no_part(run: Run) -> None:
+    make_audit(run, (True, "correct"))
+    [item] = make_items(make_project("other"), 1)
+    other = make_replied(item.project, "vanilla", [(item, scores(9, 5))])
+    assert (other.number, audited.audited(other.project, [other])) == (1, [])
+    assert audited.audited(run.project, []) == []
+
+
+def test_deleted_explanations_are_no_part(run: Run) -> None:
+    audit = make_audit(run, (True, "correct"), (True, "wrong"))
+    first = audit.items.order_by("position").first()
+    assert first
+    audit.items.filter(pk=first.pk).update(deleted_at=run.created_at)
+    [row] = audited.audited(run.project, [run])
+    assert (row["total"], row["correct"], row["wrong"]) == (1, 0, 1)

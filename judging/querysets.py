@@ -329,10 +329,12 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
     def _held(self) -> Q:
         from annotation.models import Resolution
 
+        # One condition: of two, PostgreSQL would look up each outcome instead of joining all.
+        truth = models.ExpressionWrapper(OuterRef("truth"), output_field=models.CharField())
         now = Resolution.objects.current().filter(
             item=OuterRef("item"), revision=OuterRef("revision")
         )
-        return Q(Exists(now.filter(value=OuterRef("truth")))) | Q(Exists(now), truth="")
+        return Q(Exists(now.alias(truth=truth).filter(Q(value=F("truth")) | Q(truth=""))))
 
     def _calls(self) -> models.QuerySet[Any]:
         from judging.models import Call

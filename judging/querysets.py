@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce
 
 if TYPE_CHECKING:
     from annotation.models import Item, Membership, Project
-    from judging.models import Endpoint, Run, SavedView, StrategyVersion
+    from judging.models import Endpoint, Run, StrategyVersion
 
 
 # No lease is given for so long: one that lasts longer was given by a clock that was ahead, and

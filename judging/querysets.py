@@ -221,7 +221,7 @@ class RequestQuerySet(models.QuerySet["Any"]):
 SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable")
 
 
-class SavedViewQuerySet(models.QuerySet["SavedView"]):
+class SavedViewQuerySet(models.QuerySet["Any"]):
     def of(self, member: Membership) -> SavedViewQuerySet:
         """Those that a member saved."""
         return self.filter(member=member.pk)

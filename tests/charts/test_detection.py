@@ -20,7 +20,15 @@ def layers(spec: dict) -> tuple[dict, dict]:
 
 def test_every_point_is_drawn_with_its_figures() -> None:
     assert values(dot_plot([FIRST, SECOND], title="Detection rate")) == [
-        {"run": "1 · vanilla", "group": "Factual", "rate": 0.5, "low": 0.4, "high": 0.6, "n": 10},
+        {
+            "run": "1 · vanilla",
+            "group": "Factual",
+            "rate": 0.5,
+            "low": 0.4,
+            "high": 0.6,
+            "n": 10,
+            "faint": False,
+        },
         {
             "run": "2 · pairwise",
             "group": "Factual",
@@ -28,6 +36,7 @@ def test_every_point_is_drawn_with_its_figures() -> None:
             "low": None,
             "high": None,
             "n": 4,
+            "faint": False,
         },
     ]
 
@@ -73,3 +82,11 @@ def test_no_points_make_an_empty_chart() -> None:
     spec = dot_plot([], title="Detection rate")
     assert spec["layer"]
     assert json.dumps(spec)
+
+
+def test_figures_that_are_not_ours_are_faint_and_dashed() -> None:
+    faint = Point("Table 3", "Factual", 0.5, 0.4, 0.6, 528, faint=True)
+    intervals, dots = layers(dot_plot([FIRST, faint], title="Detection rate"))
+    assert [value["faint"] for value in values(dot_plot([FIRST, faint], title=""))] == [False, True]
+    assert dots["encoding"]["opacity"]["condition"]["value"] < 1
+    assert intervals["encoding"]["strokeDash"]["condition"]["value"] == [3, 3]

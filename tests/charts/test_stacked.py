@@ -1,0 +1,57 @@
+"""Stacked bars as data: where each part begins and ends, and how parts are told apart."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from charts import marks
+from charts.stacked import Part, bars
+from tests.charts.test_marks import contrast, luminance
+
+KINDS = ["Low", "Middle", "Top"]
+PARTS = [Part("Factual", "Top", 1), Part("Factual", "Low", 3), Part("Reasoning", "Middle", 2)]
+
+
+def values(spec: dict) -> list[dict]:
+    return spec["data"]["values"]
+
+
+def test_parts_follow_each_other_in_the_order_of_the_kinds() -> None:
+    found = values(bars(PARTS, kinds=KINDS, title="Share"))
+    factual = [(one["kind"], one["from"], one["to"]) for one in found if one["group"] == "Factual"]
+    assert factual == [("Low", 0, 0.75), ("Top", 0.75, 1)]
+
+
+def test_a_part_says_how_many_of_how_many_it_is() -> None:
+    found = {one["kind"]: one for one in values(bars(PARTS, kinds=KINDS, title="Share"))}
+    assert (found["Top"]["n"], found["Top"]["of"], found["Top"]["share"]) == (1, 4, 0.25)
+
+
+def test_a_group_without_items_has_no_bar() -> None:
+    nothing = [Part("Nothing", kind, 0) for kind in KINDS]
+    assert values(bars(nothing, kinds=KINDS, title="Share")) == []
+
+
+def test_groups_keep_their_order_and_the_chart_names_no_other_host() -> None:
+    spec = bars(PARTS, kinds=KINDS, title="Share")
+    assert spec["layer"][0]["encoding"]["y"]["sort"] == ["Factual", "Reasoning"]
+    assert "//" not in json.dumps(spec)
+
+
+@pytest.mark.parametrize("number", range(2, 6))
+def test_kinds_grow_lighter_so_that_grey_tells_them_apart(number: int) -> None:
+    kinds = [str(place) for place in range(number)]
+    scale = marks.ordered("kind", kinds, "").to_dict()["scale"]["range"]
+    light = [luminance(colour) for colour in scale]
+    assert all(after - before > 0.08 for before, after in pairwise(light))
+
+
+@pytest.mark.parametrize(("ground", "ink"), [*zip(marks.ORDERED, marks.INKS, strict=True)])
+def test_a_number_can_be_read_on_its_part(ground: str, ink: str) -> None:
+    assert contrast(ground, ink) >= 4.1
+
+
+@pytest.mark.parametrize("sheet", ["#ffffff", "#1c2024"])
+def test_the_outline_of_a_part_stands_out_from_the_sheet(sheet: str) -> None:
+    assert contrast(marks.OUTLINE, sheet) >= 3

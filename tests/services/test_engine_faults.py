@@ -173,11 +173,11 @@ def test_eight_workers_together_spend_no_more_than_run_and_project_may(
     Budget.objects.create(project=project, cap=budget)
     make_items(project, ITEMS)
     ways = {"in_flight": 32, "parameters": {"max_tokens": 100}, **prices}
-    runs = [
-        make_run(project, make_endpoint(evaluator, **ways), cap=cap),
-        make_run(project, make_endpoint(evaluator, **ways)),
-    ]
+    runs = [make_run(project, make_endpoint(evaluator, **ways), cap=cap)]
     processes.bell("--workers", "8", REDIS_URL=processes.broker())
+    watch_spending(runs)
+    # Not before: it might spend the budget while the first is still under its own cap.
+    runs.append(make_run(project, make_endpoint(evaluator, **ways)))
     watch_spending(runs)
     for run, reason in zip(runs, ["run's cost cap", "project's budget"], strict=True):
         assert (run.state, run.reserved) == (Run.State.PAUSED, 0)
@@ -201,7 +201,7 @@ def watch_spending(runs: list[Run]) -> None:
         in_flight = Request.objects.filter(state="leased")
         return {run.state for run in runs} == {Run.State.PAUSED} and not in_flight.exists()
 
-    wait_for(is_over, "both runs are stopped by what they may spend")
+    wait_for(is_over, "all runs are stopped by what they may spend")
 
 
 @pytest.mark.postgresql

@@ -71,7 +71,7 @@ def ends(asked: Asked, tables: Sequence[Rows]) -> Shown:
         for row in tables[0]
         if row["gold_at_top"] is not None
     ]
-    shares = [(Column(title, name), stacks.share(name)) for name, title in _ENDS.items()]
+    shares = [(Column(title, name), _golds(name)) for name, title in _ENDS.items()]
     scale = (Column("Scale", "at_top"), _scale)
     grid = flat.table(
         asked, "Golds at the ends of the scale", rows, (*stacks.COUNTED, scale, *shares)
@@ -134,6 +134,10 @@ def _moved(step: float) -> stacks.Draw:
 
 def _signed(step: float) -> str:
     return f"{step:+g}".replace("-", "−") if step else "0"
+
+
+def _golds(name: str) -> stacks.Draw:
+    return lambda run, row: cells.share(row[name], row["parsed"])
 
 
 def _scale(run: Run, row: Row) -> Cell:

@@ -86,7 +86,10 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " and holds, insufficient if something is left out, wrong if a step is false, none if there"
         " is a verdict alone. The same items are drawn for every run of an audit."
     )
-    caption = "What explanations are worth, by whether the verdict was right"
+    caption = (
+        "What explanations are worth, by whether the verdict was right, as shares of those that"
+        " people judged; the numbers are explanations."
+    )
     label = {row["run"]: f"{row['run']} · {row['strategy']}" for row in rows}
     named = [(f"Verdict {row['verdict']}: {label[row['run']]}", row) for row in rows]
     return Shown(grid, stacks.bars(named, QUALITIES, "Share of explanations", caption), words)

@@ -17,7 +17,8 @@ def drawing(
     asked: Asked, rows: Rows, kinds: Mapping[str, str], title: str, caption: str
 ) -> Drawing | None:
     """Bars of these kinds, by the names of their columns; None without a row."""
-    return bars([(flat.label(asked, row), row) for row in rows], kinds, title, caption)
+    words = f"{caption}, as shares of the items with a usable reply; the numbers are items."
+    return bars([(flat.label(asked, row), row) for row in rows], kinds, title, words)
 
 
 def bars(
@@ -34,7 +35,7 @@ def bars(
     ]
     if not parts:
         return None
-    words = f"{caption}, as shares of the items with a usable reply; the numbers are items."
+    words = caption
     if len(rows) > MOST_BARS:
         words += f" The first {MOST_BARS} of {len(rows)} lines; group otherwise to see the rest."
     return Drawing(stacked.bars(parts, kinds=list(kinds.values()), title=title), words)

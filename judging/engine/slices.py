@@ -46,8 +46,7 @@ class Slice:
     holder: str
     ends: float
     records: ThreadPoolExecutor
-    leases: ThreadPoolExecutor
-    decisions: ThreadPoolExecutor
+    background: ThreadPoolExecutor
     limiter: Limiter | None = None
     session: aiohttp.ClientSession | None = None
     todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)

@@ -21,8 +21,8 @@ from judging.querysets import Held
 from judging.replies.outputs import storable
 from judging.running import spending
 
-# Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait for
-# the write lock some 40 ms.
+# Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
+# for the write lock some 40 ms.
 PART = 250
 _REPLY = {
     "request_id": "bigint",

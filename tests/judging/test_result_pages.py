@@ -277,6 +277,37 @@ def test_audits_are_shown_by_whether_the_verdict_was_right(base: Run, browser: C
     ]  # fmt: skip
 
 
+def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client) -> None:
+    [line, *_] = lines(shown(browser, "compare/?run=1&run=4&intervals=yes"))
+    # Of items 1 to 12 run 1 parsed all but each fourth, and detected 1, 5 and 9; run 4 detected
+    # every odd one: 9 in both, none by run 1 alone, 3, 7 and 11 by run 4 alone.
+    # Variance (3 - 1) / 81 x 9/8, so 2.31 standard errors of 16.7 points either way; p of McNemar
+    # for 0 against 3 is 2 / 8; 2.80 standard errors would show.
+    assert line == [
+        "All", "1 · vanilla judge", "4 · reference judge", "9 3 missing", "0", "3",
+        "−33.3 −71.8 to +5.1", "0.250", "0.250", "46.7 %", "a | a",
+    ]  # fmt: skip
+
+
+def test_what_is_missing_stands_beside_what_it_could_have_changed(
+    base: Run, browser: Client
+) -> None:
+    page = shown(browser, "missing/?ability=factual")
+    # Of eight four are undetected and two missing: from 4 of 8 to 6 of 8, 4 of 6 as it is.
+    assert lines(page) == [
+        ["Factual", "6", "truncated", "2", "50.0 %", "66.7 % n 6, 2 missing", "75.0 %", "1.000"]
+    ]
+    [address] = links(page, "cause=truncated")
+    assert keys(browser, address) == ["item-4", "item-8"]
+
+
+def test_detection_stands_against_false_alarms(base: Run, browser: Client) -> None:
+    [line, *_] = lines(shown(browser, "sensitivity/"))
+    # Three of nine errors, and one of three score-invariant changes: J = 1/3 - 1/3.
+    # d' = z(3.5 / 10) - z(1.5 / 4).
+    assert line == ["All", "1 · vanilla judge", "33.3 % n 9", "33.3 % n 3", "0.00", "−0.07"]
+
+
 def test_a_switch_brings_the_figures_alone(base: Run, browser: Client) -> None:
     part = shown(browser, "overview/?measure=undetected", headers={"HX-Request": "true"})
     assert part.startswith('<div id="figures"')

@@ -65,6 +65,41 @@ def number(value: float | None, *, note: str = "") -> Cell:
     return Cell(text, value, note=note)
 
 
+def of_share(value: float | None) -> Cell:
+    """A fraction of 1 as percent, without an n of its own."""
+    return Cell(written.share(value), value)
+
+
+def points(
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    reason: str | None = "",
+) -> Cell:
+    """A difference of rates in points of a hundred, with its sign and its interval."""
+    interval = "" if low is None or high is None else f"{_signed(low)} to {_signed(high)}"
+    return Cell(
+        _signed(value) if value is not None else written.DASH,
+        value,
+        interval=interval,
+        reason=reason or "",
+    )
+
+
+def p_value(value: float | None, reason: str | None = "") -> Cell:
+    """A p with three digits; None has a reason."""
+    if value is None:
+        return Cell(reason=reason or "")
+    return Cell("< 0.001" if value < 0.0005 else f"{value:.3f}", value)
+
+
+def drawn(row: Row, name: str) -> Cell:
+    """A figure with two digits, its interval and its reason, in columns that begin with `name`."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    interval = "" if low is None else f"{number(low).text} to {number(high).text}"
+    return Cell(number(value).text, value, interval=interval, reason=row[f"{name}_reason"] or "")
+
+
 def rate(
     row: Row | None, such: Rate, *, href: str = "", missing_href: str = "", note: str = ""
 ) -> Cell:
@@ -116,6 +151,10 @@ def items(one: Run, group: Row, number: int | None = None, /, **which: str) -> s
     query = {**narrowed, **which, "counted": "yes"}
     page = reverse("run", args=[one.project.slug, number or one.number])
     return f"{page}?{urlencode(query)}#outcomes"
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")
 
 
 def _rest(value: float | None) -> float | None:

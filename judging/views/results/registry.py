@@ -1,6 +1,15 @@
 """The result pages, in their order. A new page is a module with its `VIEWS`, and an entry here."""
 
-from judging.views.results import by_category, explanations, overview, reference, verdicts
+from judging.views.results import (
+    by_category,
+    compare,
+    explanations,
+    missing,
+    overview,
+    reference,
+    sensitivity,
+    verdicts,
+)
 from judging.views.results.kinds import Page
 
 PAGES: dict[str, Page] = {
@@ -33,5 +42,23 @@ PAGES: dict[str, Page] = {
         question="What is noticed in words alone, and what are the explanations worth?",
         picture="words",
         views=explanations.VIEWS,
+    ),
+    "compare": Page(
+        title="Compare",
+        question="Which of two runs notices more on the same items, and would less have shown?",
+        picture="dots",
+        views=compare.VIEWS,
+    ),
+    "sensitivity": Page(
+        title="Sensitivity",
+        question="Do the evaluators tell errors from changes that are none?",
+        picture="plane",
+        views=sensitivity.VIEWS,
+    ),
+    "missing": Page(
+        title="Missing",
+        question="Which replies could not be used, and what could they have changed?",
+        picture="bins",
+        views=missing.VIEWS,
     ),
 }

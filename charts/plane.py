@@ -1,0 +1,77 @@
+"""Do runs tell errors from changes that are none? Detection against false alarms, as a plane."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+HEIGHT = 360
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Two rates of one run over a group, fractions of 1, with the ends of their intervals."""
+
+    run: str
+    group: str
+    detection: float
+    detection_low: float | None
+    detection_high: float | None
+    false_alarm: float
+    false_alarm_low: float | None
+    false_alarm_high: float | None
+
+
+def points(found: Sequence[Point]) -> dict[str, Any]:
+    """A Vega-Lite specification: a mark a point with both its intervals, named by its group."""
+    runs = list(dict.fromkeys(one.run for one in found))
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        color=marks.colour("run", runs, "Run"), tooltip=_tooltip()
+    )
+    x, y = _x("false_alarm"), _y("detection")
+    layers = alt.layer(
+        _guessing(),
+        base.transform_filter("isValid(datum.false_alarm_low)")
+        .mark_rule(strokeWidth=1.5, opacity=0.5)
+        .encode(x=_x("false_alarm_low"), x2="false_alarm_high", y=y),
+        base.transform_filter("isValid(datum.detection_low)")
+        .mark_rule(strokeWidth=1.5, opacity=0.5)
+        .encode(x=x, y=_y("detection_low"), y2="detection_high"),
+        base.mark_point(size=75, filled=True, opacity=1).encode(
+            x=x, y=y, shape=marks.shape("run", runs, "Run")
+        ),
+    )
+    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+
+
+def _guessing() -> alt.Chart:
+    ends = alt.Data(values=[{"at": 0}, {"at": 1}])
+    line = alt.Chart(ends).mark_line(strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1])
+    return line.encode(x=_x("at"), y=_y("at"))
+
+
+def _x(field: str) -> alt.X:
+    axis = alt.Axis(format="%", tickCount=5, title="False alarms", titlePadding=8)
+    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+
+
+def _y(field: str) -> alt.Y:
+    axis = alt.Axis(format="%", tickCount=5, title="Detection")
+    return alt.Y(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    rates = {"detection": "Detection", "false_alarm": "False alarms"}
+    ends = {"": "", "_low": ", 95 % from", "_high": ", to"}
+    return [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("group:N", title="Items"),
+        *(
+            alt.Tooltip(f"{field}{end}:Q", title=f"{title}{words}", format=".1%")
+            for field, title in rates.items()
+            for end, words in ends.items()
+        ),
+    ]

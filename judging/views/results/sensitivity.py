@@ -1,0 +1,82 @@
+"""Sensitivity: do runs tell errors from changes that are none?"""
+
+from collections.abc import Sequence
+
+from annotation.leads.grouping import Grouping
+from judging.models import Run
+from judging.views.results import cells, grids, measures, stacks
+from judging.views.results.cells import Rate, Row
+from judging.views.results.grids import Column, Line
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+
+DETECTION = Rate("detection", "detection_low", "detection_high", "errors", "", missing="")
+FALSE_ALARM = Rate("false_alarm", "false_alarm_low", "false_alarm_high", "invariant", "", "")
+FIGURES: tuple[tuple[Column, stacks.Draw], ...] = (
+    (Column("Detection", "detection"), lambda run, row: cells.rate(row, DETECTION)),
+    (Column("False alarms", "false_alarm"), lambda run, row: cells.rate(row, FALSE_ALARM)),
+    (Column("J", "j"), lambda run, row: cells.drawn(row, "j")),
+    (Column("d′", "d_prime"), lambda run, row: cells.drawn(row, "d_prime")),
+)
+
+
+def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """A line a run over all, by ability and by origin of the score-invariant items."""
+    runs = {run.number: run for run in measures.judging(asked)}
+    rows = [row for row in tables[0] if row["run"] in runs and row["errors"] + row["invariant"]]
+    lines = [_line(runs[row["run"]], row) for row in rows]
+    columns = (
+        Column("Items", "items", is_number=False),
+        Column("Run", "run", is_number=False),
+        *(column for column, _ in FIGURES),
+    )
+    words = (
+        "Detection is the share of errors that were noticed, a false alarm a score-invariant change"
+        " that was taken for an error. J is the one minus the other: 0 is guessing, 1 is perfect."
+        " Score-invariant items go to the ability of the answer they were made from. d′ is not"
+        " defined for pairs."
+    )
+    return Shown(grids.of_lines("Sensitivity", columns, lines), _drawing(runs, rows), words)
+
+
+def _line(run: Run, row: Row) -> Line:
+    figures = (cell(run, row) for _, cell in FIGURES)
+    return Line((cells.words(_group(row)), cells.run(run), *figures))
+
+
+def _group(row: Row) -> str:
+    if row["origin"]:
+        return f"Score-invariant by origin: {row['origin']}"
+    return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
+
+
+def _drawing(runs: dict[int, Run], rows: Rows) -> Drawing | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import plane
+
+    points = [
+        plane.Point(
+            cells.name(runs[row["run"]]),
+            _group(row),
+            *(row[name] for name in (DETECTION.value, DETECTION.low, DETECTION.high)),
+            *(row[name] for name in (FALSE_ALARM.value, FALSE_ALARM.low, FALSE_ALARM.high)),
+        )
+        for row in rows
+        if row["detection"] is not None and row["false_alarm"] is not None
+    ]
+    caption = (
+        "Detection against false alarms, with 95 % intervals, over all items and by group. On the"
+        " dashed line errors are noticed no more often than changes that are none."
+    )
+    return Drawing(plane.points(points), caption) if points else None
+
+
+VIEWS = (
+    View(
+        slug="plane",
+        title="Detection against false alarms",
+        asks=(Ask("sensitivity", ""),),
+        show=show,
+        studies={"000": ("section 5.4",)},
+        empty="The chosen runs have decided no item that figures count.",
+    ),
+)

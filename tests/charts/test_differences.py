@@ -1,0 +1,26 @@
+"""Differences as data: one mark a pair of runs, beside nought."""
+
+from charts.differences import Difference, dots
+
+FOUND = [
+    Difference("2 · rubric: minus 1 · vanilla", 0.25, 0.1, 0.4, 120),
+    Difference("3 · axis: minus 1 · vanilla", -0.05, None, None, 3),
+]
+
+
+def test_pairs_stand_in_their_order_with_what_they_rest_on() -> None:
+    layers = dots(FOUND)["layer"]
+    marks = layers[-1]
+    assert marks["encoding"]["y"]["sort"] == [one.pair for one in FOUND]
+    assert marks["data"]["values"][0]["n"] == 120
+
+
+def test_the_axis_goes_both_ways_from_nought() -> None:
+    line, _, marks = dots(FOUND)["layer"]
+    assert line["data"]["values"] == [{"at": 0}]
+    assert marks["encoding"]["x"]["scale"]["domain"] == [-1, 1]
+
+
+def test_a_difference_without_an_interval_has_no_rule() -> None:
+    _, rules, _ = dots(FOUND)["layer"]
+    assert rules["transform"] == [{"filter": "isValid(datum.low)"}]

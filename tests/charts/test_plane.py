@@ -1,0 +1,33 @@
+"""The plane of detection and false alarms as data."""
+
+from charts.plane import Point, points
+
+FOUND = [
+    Point("1 · vanilla", "All", 0.4, 0.3, 0.5, 0.1, None, None),
+    Point("2 · rubric", "All", 0.6, 0.5, 0.7, 0.2, 0.1, 0.4),
+]
+
+
+def test_a_run_has_a_colour_and_a_shape() -> None:
+    *_, marks = points(FOUND)["layer"]
+    assert marks["encoding"]["color"]["scale"]["domain"] == ["1 · vanilla", "2 · rubric"]
+    assert marks["encoding"]["shape"]["scale"]["domain"] == ["1 · vanilla", "2 · rubric"]
+
+
+def test_false_alarms_go_right_and_detection_goes_up() -> None:
+    *_, marks = points(FOUND)["layer"]
+    assert (marks["encoding"]["x"]["field"], marks["encoding"]["y"]["field"]) == (
+        "false_alarm",
+        "detection",
+    )
+
+
+def test_each_interval_is_drawn_only_where_it_is_defined() -> None:
+    _, across, up, _ = points(FOUND)["layer"]
+    assert across["transform"] == [{"filter": "isValid(datum.false_alarm_low)"}]
+    assert up["transform"] == [{"filter": "isValid(datum.detection_low)"}]
+
+
+def test_the_line_of_guessing_goes_through_both_ends() -> None:
+    line, *_ = points(FOUND)["layer"]
+    assert line["data"]["values"] == [{"at": 0}, {"at": 1}]

@@ -311,6 +311,6 @@ def test_results_offer_an_archived_run_only_where_it_is_chosen(
     for _ in range(3):
         make_judged(project, [(items[0], "detected")])
     browser.post(page("run-archive", 2))
-    address = page("results")
+    address = page("results") + "overview/"
     assert 'name="run" value="2"' not in shown(browser.get(address))
     assert 'name="run" value="2" checked' in shown(browser.get(address + "?run=2&run=3"))

@@ -68,6 +68,17 @@ def test_every_view_of_a_page(
         checked(page)
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_how_figures_came_to_be_and_their_archives(
+    open_page: OpenPage, project: Project, width: int, scheme: str
+) -> None:
+    lead = make_member(project, role="lead")
+    page = open_page(lead.account, reverse("results-methods", args=["fbi"]), **look(width, scheme))
+    checked(page)
+    page.goto(reverse("archives", args=["fbi"]))
+    checked(page)
+
+
 def test_a_switch_changes_the_address_and_back_goes_back(
     open_page: OpenPage, member: Membership
 ) -> None:

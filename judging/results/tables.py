@@ -69,9 +69,7 @@ def _categories(
     return annotation_tables.TABLES["categories"].rows(project)
 
 
-def _undetected(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterable[dict[str, Any]]:
+def _undetected(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
     return [row.as_row() for row in reports.undetected(runs, by)]
 
 
@@ -85,12 +83,6 @@ def _changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterab
 
 def _bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
     return [row.as_row() for row in effects.biases(project, runs, by)]
-
-
-def _blind_spots(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterable[dict[str, Any]]:
-    return blindspots.blind_spots(project, runs, by)
 
 
 def _audited(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
@@ -152,13 +144,25 @@ def _of_leads(
     return made
 
 
+def _summed(
+    columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]
+) -> Figures:
+    """A table that the database sums up out of outcomes, by the fields that those have."""
+    return Figures(
+        ("total", "missing", *columns),
+        True,
+        _of_runs(rows),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
+    )
+
+
 RUN = ("run", "endpoint", "strategy")
 RESULTS: dict[str, Figures] = {
     "categories": Figures(("ability", "category", "items"), False, _categories, at_once=None),
-    "undetected": Figures(
+    "undetected": _summed(
         (
-            "total",
-            "missing",
             "parsed",
             "detected",
             "undetected",
@@ -168,60 +172,14 @@ RESULTS: dict[str, Figures] = {
             "reason",
             "score_invariant",
         ),
-        True,
         _undetected,
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
     ),
-    "scores": Figures(
-        ("total", "missing", *scoring.COLUMNS),
-        True,
-        _of_runs(scoring.scores),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    ),
-    "score_changes": Figures(
-        ("total", "missing", *scoring.CHANGE_COLUMNS),
-        True,
-        _of_runs(scoring.changes),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    ),
-    "verdicts": Figures(
-        ("total", "missing", *verdicts.COLUMNS),
-        True,
-        _of_runs(verdicts.verdicts),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    ),
-    "order_effect": Figures(
-        ("total", "missing", *verdicts.ORDER_COLUMNS),
-        True,
-        _of_runs(verdicts.order),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    ),
-    "repeats": Figures(
-        ("total", "missing", *verdicts.REPEAT_COLUMNS),
-        True,
-        _of_runs(verdicts.repeats),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    ),
-    "explanations": Figures(
-        ("total", "missing", *explaining.COLUMNS),
-        True,
-        _of_runs(explaining.explanations),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    ),
+    "scores": _summed(scoring.COLUMNS, scoring.scores),
+    "score_changes": _summed(scoring.CHANGE_COLUMNS, scoring.changes),
+    "verdicts": _summed(verdicts.COLUMNS, verdicts.verdicts),
+    "order_effect": _summed(verdicts.ORDER_COLUMNS, verdicts.order),
+    "repeats": _summed(verdicts.REPEAT_COLUMNS, verdicts.repeats),
+    "explanations": _summed(explaining.COLUMNS, explaining.explanations),
     "left_out": Figures(
         (*RUN, *reports.LEFT_OUT),
         False,
@@ -234,7 +192,7 @@ RESULTS: dict[str, Figures] = {
     ),
     "compare": Figures(comparing.COLUMNS, False, _of_all(comparing.compare), of_people=False),
     "blindspots": Figures(
-        (*RUN, *blindspots.COLUMNS), False, _blind_spots, of_people=False, groups="items"
+        (*RUN, *blindspots.COLUMNS), False, blindspots.blind_spots, of_people=False, groups="items"
     ),
     "cost": Figures(
         (*RUN, *costing.COLUMNS), False, _of_all(costing.costs), at_once=MANY, of_people=False

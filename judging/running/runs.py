@@ -130,24 +130,26 @@ def clone(
     as the one that is asked again. Raises `Refused` like `start`, and for a run that asked nobody.
     """
     _check_asked(run, "cloned")
-    if not as_pinned and not occasion:
-        options = Options(
-            cap=cap,
-            with_duplicates=True,
-            seed=run.seed,
-            samples=run.samples,
-            over=run.sources.first() if run.asked().frame == "explanation" else None,
-            while_labelling=while_labelling,
-            items=set(run.outcomes.values_list("item", flat=True)),
-            own=pins.own(run.pinned),
-        )
-        return start(
-            run.project,
-            strategy=run.strategy,
-            endpoint=run.endpoint,
-            member=member,
-            options=options,
-        )
+    if as_pinned or occasion:
+        return _as_pinned(run, member, cap=cap, occasion=occasion, allowed=while_labelling)
+    options = Options(
+        cap=cap,
+        with_duplicates=True,
+        seed=run.seed,
+        samples=run.samples,
+        over=run.sources.first() if run.asked().frame == "explanation" else None,
+        while_labelling=while_labelling,
+        items=set(run.outcomes.values_list("item", flat=True)),
+        own=pins.own(run.pinned),
+    )
+    return start(
+        run.project, strategy=run.strategy, endpoint=run.endpoint, member=member, options=options
+    )
+
+
+def _as_pinned(
+    run: Run, member: Membership | None, *, cap: Decimal | None, occasion: str, allowed: bool
+) -> Run:
     copy = pinning.draft(
         run.project,
         run.strategy,
@@ -160,7 +162,7 @@ def clone(
         own=pins.own(run.pinned),
     )
     sources = [run] if occasion else list(run.sources.all())
-    return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=while_labelling)
+    return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=allowed)
 
 
 def counted(samples: int | None) -> dict[str, int]:

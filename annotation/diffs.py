@@ -1,10 +1,16 @@
 """The stored diff of a revision, made on first need."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from annotation import diffing, tasktypes
-from annotation.models import Diff, Revision
+from django.db.models import Exists, Func, IntegerField, OuterRef
+
+from annotation import diffing, tasktypes, writing
+from annotation.models import Diff, Project, Revision
 from annotation.prepared import Prepared
+
+# So many are stored at a time: a hundred take some 100 ms, and nobody who writes waits longer.
+AT_A_TIME = 100
 
 _STORED = Prepared(
     lambda revision, algorithm: Diff.objects.filter(revision=revision, algorithm=algorithm)
@@ -32,6 +38,66 @@ def as_json(revision: Revision) -> dict[str, Any]:
         "identical": before == after,
         "white_space_only": before != after and before.split() == after.split(),
     }
+
+
+class Changes(Func):
+    """In how many places the texts of a stored diff differ, in SQL."""
+
+    output_field = IntegerField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        path = "'strict $.segments[*] ? (@.type() == \"array\")'"
+        found = f"jsonb_path_query_array(%(expressions)s, {path})"
+        return super().as_sql(
+            compiler, connection, template=f"jsonb_array_length({found})", **context
+        )
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        each = "json_each(%(expressions)s, '$.segments')"
+        counted = f"(SELECT COUNT(*) FROM {each} WHERE type = 'array')"
+        return super().as_sql(compiler, connection, template=counted, **context)
+
+
+def stored(project: Project) -> Any:
+    """The stored diffs of the project's texts, each with its number of `changes`."""
+    found = Diff.objects.filter(algorithm=diffing.ALGORITHM, revision__item__project=project)
+    return found.annotate(changes=Changes("segments"))
+
+
+def complete(revisions: Any) -> Iterator[int]:
+    """Make and store what diffs these revisions lack, so many at a time; yields how many are done.
+
+    Of revisions without the texts that are compared none is made. It may be stopped any time.
+    """
+    lacking = revisions.filter(
+        ~Exists(Diff.objects.filter(revision=OuterRef("pk"), algorithm=diffing.ALGORITHM))
+    )
+    ids = list(lacking.order_by("pk").values_list("pk", flat=True))
+    for begin in range(0, len(ids), AT_A_TIME):
+        some = Revision.objects.filter(pk__in=ids[begin : begin + AT_A_TIME])
+        made = [_new(one) for one in some.select_related("item__project__task_type")]
+        if rows := [one for one in made if one]:
+            with writing.transact():
+                Diff.objects.bulk_create(rows, ignore_conflicts=True)
+        yield begin + len(made)
+
+
+def _new(revision: Revision) -> Diff | None:
+    task = tasktypes.of_version(revision.item.project.task_type)
+    texts = [revision.texts.get(name) for name in task.diff or ()]
+    if len(texts) < 2 or not all(isinstance(text, str) for text in texts):
+        return None
+    return _row(revision, diffing.compare(*texts))
+
+
+def _row(revision: Revision, difference: diffing.Difference) -> Diff:
+    return Diff(
+        revision=revision,
+        algorithm=diffing.ALGORITHM,
+        segments=diffing.to_json(difference),
+        edit_size=difference.edit_size,
+        place=difference.place,
+    )
 
 
 def _stored(revision: Revision) -> Diff | None:

@@ -1,15 +1,18 @@
 """What a list of items or labels can be narrowed to, on the page and in the API alike."""
 
+import json
 from typing import Any
 
 import django_filters as filters
 from django import forms
 
 from annotation import taxonomy
-from annotation.models import Item, Label
+from annotation.leads import behind
+from annotation.models import Item, Label, Project
 from annotation.querysets import ItemQuerySet, LabelQuerySet
 
 UNRESOLVED = "none"
+TESTS = [("tests", "Neither repeats nor for practice")]
 FLAGS = [("identical", "Identical"), ("white-space-only", "White space only")]
 
 
@@ -21,9 +24,20 @@ def _abilities() -> list[tuple[str, str]]:
     return [(ability.slug, ability.name) for ability in taxonomy.load().abilities]
 
 
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):  # brackets can stand in one another too deep
+        return None
+    return found if isinstance(found, dict) else None
+
+
 class ItemFilter(filters.FilterSet):
     """Items by category, ability, resolution ("none": unresolved), flag and part of the key; by who
-    labelled them, and what a label in force says, of that person if both are given."""
+    labelled them, and what a label in force says, of that person if both are given; by fields of
+    their own, as a JSON object of names and values; those behind a row of the table of agreement,
+    as a JSON object of its field, measure and people, or of confusion, of field, a, b, choice_a and
+    choice_b."""
 
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
@@ -32,6 +46,11 @@ class ItemFilter(filters.FilterSet):
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
     search = filters.CharFilter(method="search_key", label="Key holds", max_length=200)
+    items = filters.ChoiceFilter(choices=TESTS, method="as_tests", empty_label="Any", label="Items")
+    fields = filters.CharFilter(method="having", label="Fields, as JSON", max_length=2000)
+    agreement = filters.CharFilter(
+        method="behind_agreement", label="Row of agreement, as JSON", max_length=2000
+    )
 
     class Meta:
         model = Item
@@ -48,6 +67,21 @@ class ItemFilter(filters.FilterSet):
         if name == "choice" and asked["annotator"]:
             return items  # both are asked of one label, above
         return items.said_to_be(asked["annotator"], asked["choice"])
+
+    def as_tests(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        return items.originals().of_tests()
+
+    def having(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """What is no object of words names no item."""
+        said = _object(value)
+        return items.none() if said is None else items.having(said)
+
+    def behind_agreement(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        row, first = _object(value), items.order_by().values("project")[:1]
+        project = Project.objects.filter(pk__in=first).first()
+        if row is None or project is None:
+            return items.none()
+        return items.at_positions(behind.positions(project, row))
 
     def search_key(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.with_key_like(value)
@@ -71,7 +105,9 @@ class ItemPageFilter(ItemFilter):
         self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
         self._offer("choice", choices)
         self._offer("annotator", [(alias, alias) for alias in people])
-        for name in () if categories else ("category", "ability"):
+        rare = ("fields", "items", "agreement")
+        unused = [name for name in rare if not self.data.get(name)]
+        for name in (*unused, *(() if categories else ("category", "ability"))):
             del self.form.fields[name]
 
     def _offer(self, name: str, offered: list[tuple[str, str]]) -> None:

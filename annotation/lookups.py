@@ -13,7 +13,7 @@ else:
 
 
 class Among(Base):
-    """`pk__among=ids`: `in` with one parameter, however many ids there are.
+    """`pk__among=ids`: `in` with one parameter, however many ids or places there are.
 
     `in` writes a placeholder for each: where hundreds come at once, making the SQL took longer
     than answering it, and it was another statement each time.
@@ -33,6 +33,7 @@ class Among(Base):
 
 
 def register() -> None:
-    """Let keys of rows, and keys of others' rows, be looked up so."""
-    for field in (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField):
+    """Let keys of rows, keys of others' rows, and places be looked up so."""
+    keys = (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField)
+    for field in (*keys, models.PositiveIntegerField):
         field.register_lookup(Among)

@@ -85,16 +85,18 @@ def overviews(account: Account) -> list[Overview]:
 
 
 def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
-    """Items to work on and resolved ones by category, as the taxonomy orders them, in two queries.
+    """Items to work on and resolved ones by category, as the taxonomy orders them, in two queries
+    at most.
 
     Categories that are no longer in the taxonomy come last, under the ability of their items.
     None where no item has a category.
     """
     found = Resolution.objects.of_live_originals().of_tests()
-    resolved = seldom.counted(project, "abilities", role, lambda: found.per_category(project))
+    resolved = seldom.remembered(project, "abilities", role, lambda: found.per_category(project))
     counts: dict[str, list[CategoryCount]] = {}
     order = {category.slug: place for place, category in enumerate(taxonomy.load())}
-    rows = list(Item.objects.in_project(project).of_tests().by_category_and_repeats())
+    items = Item.objects.in_project(project).of_tests()
+    rows = seldom.remembered(project, "items", role, lambda: list(items.by_category_and_repeats()))
     for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
         slug = row["category"]
         count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])

@@ -59,7 +59,7 @@ def note_list(
 
     `asked` is what the list was narrowed to: of all of them, if that is what people said.
     """
-    told = bool(asked.get("annotator") or asked.get("choice"))
+    told = any(asked.get(name) for name in ("annotator", "choice", "agreement"))
     note_all(member, [i.pk for i in items if told or i.resolution is not None], now=now)
 
 

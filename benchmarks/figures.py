@@ -37,7 +37,7 @@ LARGE = 10_000_000
 FIRST = 10.0
 PATIENCE = 120.0
 DIRECT = ("undetected", "scores", "score_changes", "verdicts", "order_effect", "left_out", "cost")
-MADE = ("missing", "sensitivity", "compare", "blindspots")
+MADE = ("missing", "sensitivity", "penalties", "compare", "blindspots")
 PAGES = ("results/", "results/overview/", "runs/")
 
 

@@ -24,9 +24,7 @@ def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down in their order, a rule at the bar."""
     groups = [one.group for one in found]
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=alt.Y("group:N", title=None, sort=groups).axis(
-            labelLimit=160, labelPadding=8, ticks=False, domain=False
-        ),
+        y=marks.rows("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Group"),
             alt.Tooltip("share:Q", title=title, format=".1%"),
@@ -35,10 +33,8 @@ def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
             alt.Tooltip("n:Q", title="n", format=","),
         ],
     )
-    defined = base.transform_filter("isValid(datum.low)")
-    intervals = defined.mark_rule(strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]).encode(
-        x=_rate("low", title), x2="high"
-    )
+    rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
+    intervals = rules.encode(x=_rate("low", title), x2="high")
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
         x=_rate("share", title)
     )

@@ -6,7 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks
+from charts import marks, values
+from charts.axes import RATES, Axis
 
 MARK_HEIGHT = 15
 MARK_SIZE = 75
@@ -14,7 +15,7 @@ MARK_SIZE = 75
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One rate of one run: fractions of 1, `n` the items that it rests on.
+    """One figure of one run: a fraction of 1 unless its axis is another, `n` the items it rests on.
 
     `low` and `high` are None where the interval is not defined. `faint` ones are not ours.
     """
@@ -28,59 +29,59 @@ class Point:
     faint: bool = False
 
 
-def dot_plot(points: Sequence[Point], *, title: str, series: str = "Run") -> dict[str, Any]:
+def dot_plot(
+    points: Sequence[Point], *, title: str, series: str = "Run", axis: Axis = RATES
+) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down, a row of marks for each run in them.
 
     Groups and runs stand in the order in which `points` names them first. `title` says what the
-    rate is, `series` what the runs are. Without points it is a chart without marks.
+    rate is, `series` what the runs are. Without points it is a chart without marks. With more runs
+    than colours each mark has the first word of its run beside it.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
     base = alt.Chart(alt.Data(values=[asdict(point) for point in points])).encode(
-        y=alt.Y("group:N", title=None, sort=groups).axis(
-            labelLimit=130, labelPadding=8, ticks=False, domain=False, labelExpr=marks.TWO_LINES
-        ),
+        y=marks.rows("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
-        tooltip=_tooltip(title, series),
+        tooltip=_tooltip(title, series, axis),
         color=marks.colour("run", runs, series),
     )
-    layers = alt.layer(_intervals(base, title), _dots(base, runs, title, series))
+    dots = base.mark_point(size=MARK_SIZE, filled=True).encode(
+        x=values.x("rate", title, axis),
+        shape=marks.shape("run", runs, series),
+        opacity=alt.condition(alt.datum.faint, alt.value(0.5), alt.value(1)),
+    )
+    numbers = [_numbers(base, title, axis)] if marks.are_many(runs) else []
+    layers = alt.layer(_intervals(base, title, axis), dots, *numbers)
     return marks.as_spec(layers.properties(width="container", height=_height(groups, runs)))
 
 
-def _intervals(base: alt.Chart, title: str) -> alt.Chart:
-    defined = base.transform_filter("isValid(datum.low)")
+def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
     faint = alt.datum.faint
-    return defined.mark_rule(strokeWidth=2).encode(
-        x=_rate("low", title),
+    return marks.intervals(base, strokeWidth=2).encode(
+        x=values.x("low", title, axis),
         x2="high",
         opacity=alt.condition(faint, alt.value(0.4), alt.value(0.75)),
         strokeDash=alt.condition(faint, alt.value([3, 3]), alt.value([1, 0])),
     )
 
 
-def _dots(base: alt.Chart, runs: Sequence[str], title: str, series: str) -> alt.Chart:
-    dots = base.mark_point(size=MARK_SIZE, filled=True)
-    return dots.encode(
-        x=_rate("rate", title),
-        shape=marks.shape("run", runs, series),
-        opacity=alt.condition(alt.datum.faint, alt.value(0.5), alt.value(1)),
+def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
+    """To the right of what is drawn of a point; to the left of it near the end of the axis."""
+    end = axis.low + 0.9 * (axis.high - axis.low)
+    named = base.transform_calculate(
+        word=marks.FIRST_WORD, reach="isValid(datum.high) ? datum.high : datum.rate"
+    ).transform_calculate(
+        beside=f"datum.reach > {end} && isValid(datum.low) ? datum.low : datum.reach"
     )
+    return marks.words(named, "word", "reach", end).encode(x=values.x("beside", title, axis))
 
 
-def _rate(field: str, title: str) -> alt.X:
-    axis = alt.Axis(format="%", tickCount=5, title=title, titlePadding=8)
-    return alt.X(f"{field}:Q").scale(domain=[0, 1], nice=False).axis(axis)
-
-
-def _tooltip(title: str, series: str) -> list[alt.Tooltip]:
+def _tooltip(title: str, series: str, axis: Axis) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title=series),
         alt.Tooltip("group:N", title="Items"),
-        alt.Tooltip("rate:Q", title=title, format=".1%"),
-        alt.Tooltip("low:Q", title="95 % from", format=".1%"),
-        alt.Tooltip("high:Q", title="to", format=".1%"),
-        alt.Tooltip("n:Q", title="n", format=","),
+        *values.told("rate", title, axis.tooltip),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks
+from charts import marks, values
 
 STEP = 32
 
@@ -25,21 +25,15 @@ class Difference:
 def dots(found: Sequence[Difference]) -> dict[str, Any]:
     """A Vega-Lite specification: pairs from the top down in their order."""
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=alt.Y("pair:N", title=None, sort=[one.pair for one in found]).axis(
-            labelLimit=200, labelPadding=8, ticks=False, domain=False, labelExpr=marks.TWO_LINES
-        ),
+        y=marks.rows("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),
-            alt.Tooltip("difference:Q", title="Difference", format="+.1%"),
-            alt.Tooltip("low:Q", title="95 % from", format="+.1%"),
-            alt.Tooltip("high:Q", title="to", format="+.1%"),
-            alt.Tooltip("n:Q", title="n", format=","),
+            *values.told("difference", "Difference", "+.1%"),
         ],
     )
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
     line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=_x("at"))
-    defined = base.transform_filter("isValid(datum.low)")
-    rules = defined.mark_rule(strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
+    rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
     shown = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
     layers = alt.layer(line, rules.encode(x=_x("low"), x2="high"), shown.encode(x=_x("difference")))
     return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * STEP))

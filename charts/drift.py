@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks
+from charts import marks, values
 
 HEIGHT = 160
 
@@ -45,9 +45,7 @@ def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
         tooltip=_tooltip(),
     )
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
-    rules = base.transform_filter("isValid(datum.low)").mark_rule(
-        strokeWidth=2, opacity=0.75, color=marks.COLOURS[0]
-    )
+    rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
     layers = alt.layer(rules.encode(y=_share("low"), y2="high"), dots.encode(y=_share("share")))
     return marks.as_spec(layers.properties(width="container", height=HEIGHT))
 
@@ -61,8 +59,5 @@ def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title="Run"),
         alt.Tooltip("asked:T", title="Asked", format="%d %b %Y, %H:%M"),
-        alt.Tooltip("share:Q", title="Changed", format=".1%"),
-        alt.Tooltip("low:Q", title="95 % from", format=".1%"),
-        alt.Tooltip("high:Q", title="to", format=".1%"),
-        alt.Tooltip("n:Q", title="n", format=","),
+        *values.told("share", "Changed"),
     ]

@@ -38,9 +38,14 @@ PAPER: dict[str, Any] = {
     "title": {"color": _INK, "anchor": "start", "fontSize": 13},
     "mark": {"color": "#2b7fc4"},
     "text": {"color": _INK},
-    "axis": {**_AXIS, **_TYPE, "tickColor": _LINE},
+    "axis": {**_AXIS, **_TYPE, "tickColor": _LINE, "labelSeparation": 4},
     "header": {"labelColor": _SOFT, "titleColor": _INK},
-    "legend": {"labelColor": _SOFT, "titleColor": _INK, **_TYPE},
+    "legend": {
+        "labelColor": _SOFT,
+        "titleColor": _INK,
+        "layout": {"bottom": {"direction": "vertical"}},
+        **_TYPE,
+    },
 }
 
 

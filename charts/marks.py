@@ -4,7 +4,7 @@ Colours of axes and texts are not set here: the page sets them from its style sh
 chart follows light and dark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import altair as alt
@@ -37,31 +37,105 @@ SHAPES = (
 ORDERED = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
 INKS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
 OUTLINE = "#7c7f83"
-# Vega draws a list of texts as lines.
-TWO_LINES = "split(datum.label, ': ')"
+# A name breaks into lines here. Vega draws a list of texts as lines, and what stands on its bottom
+# has its first line above its place: two lines are then in the middle of it.
+BREAK, LINE = ": ", 14
+_LINES = f"split(datum.label, '{BREAK}')"
+_HAS_LINES = f"indexof(datum.label, '{BREAK}') >= 0"
+# Names keep to their part of the page, so that marks have room on a telephone; a file has no page.
+_WIDEST = 260
+_WIDTH = f"(containerSize()[0] || {2 * _WIDEST})"
+_PART = f"min({_WIDEST}, max(110, 0.4 * {_WIDTH}))"
+# A legend begins where the marks do, and its names end with the page.
+BELOW: dict[str, Any] = {
+    "orient": "bottom",
+    "labelLimit": alt.ExprRef(f"min(420, max(120, 0.6 * {_WIDTH} - 30))"),
+}
+# A digit of a number on a mark is some so wide.
+CHARACTER = 7
+
+
+def rows(field: str, names: Sequence[str]) -> alt.Y:
+    """Groups from the top down in their order, each with its name in the middle of its row."""
+    middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
+    up = max(0, lines(names) - 2) * LINE // 2
+    return alt.Y(f"{field}:N", title=None, sort=list(names)).axis(
+        labelLimit=alt.ExprRef(_PART),
+        labelPadding=8,
+        ticks=False,
+        domain=False,
+        labelExpr=_LINES,
+        labelBaseline=middle,
+        labelOffset=-up,
+    )
+
+
+def lines(names: Iterable[str]) -> int:
+    """How many lines the name with the most takes."""
+    return max((1 + name.count(BREAK) for name in names), default=1)
+
+
+def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
+    """Rules for the rows in which `low` is there.
+
+    The marks say it all to who hears the chart; a layer without a rule would be a picture without
+    a name.
+    """
+    return base.transform_filter(f"isValid(datum.{low})").mark_rule(aria=False, **look)
+
+
+# What comes first in the name of a run is its number.
+FIRST_WORD = "split(datum.run, ' · ')[0]"
+
+
+def are_many(names: Sequence[str]) -> bool:
+    """Whether colours return, so that in grey shapes do not tell all series apart."""
+    return len(names) > len(COLOURS)
+
+
+def words(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.Chart:
+    """A word beside each mark, `up` so many points: on its right, and on its left where its value
+    `at` is past `end`."""
+    is_left = f"datum.{at} > {end}"
+    return base.mark_text(
+        fontSize=10,
+        limit=130,
+        aria=False,
+        align=alt.ExprRef(f"{is_left} ? 'right' : 'left'"),
+        dx=alt.ExprRef(f"{is_left} ? -8 : 8"),
+        dy=-up,
+    ).encode(text=f"{word}:N")
+
+
+def in_room(width: str, characters: int | str) -> Any:
+    """Hides a number where what it is of is too narrow for it; both are Vega expressions."""
+    wide = f"{width} >= 4 + {CHARACTER} * {characters}"
+    return alt.condition(wide, alt.value(1), alt.value(0))
 
 
 def colour(field: str, names: Sequence[str], title: str) -> alt.Color:
     """Tells series apart by colour; use it together with `shape`, so that grey will do.
 
-    Past 8 series the colours return, each with another shape than before.
+    Past 8 series the colours return, each with another shape than before. A series without a name
+    has no legend.
     """
     colours = [COLOURS[n % len(COLOURS)] for n in range(len(names))]
     scale = alt.Scale(domain=list(names), range=colours)
-    return alt.Color(f"{field}:N", title=title, scale=scale, legend=_legend())
+    return alt.Color(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
 def shape(field: str, names: Sequence[str], title: str) -> alt.Shape:
     """Tells series apart by shape, in step with `colour`."""
     shapes = [SHAPES[(n + n // len(COLOURS)) % len(SHAPES)] for n in range(len(names))]
     scale = alt.Scale(domain=list(names), range=shapes)
-    return alt.Shape(f"{field}:N", title=title, scale=scale, legend=_legend())
+    return alt.Shape(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
 def ordered(field: str, kinds: Sequence[str], title: str) -> alt.Color:
     """Kinds by lightness, in their order; at most 5."""
     scale = alt.Scale(domain=list(kinds), range=list(_spread(ORDERED, len(kinds))))
-    legend = alt.Legend(orient="bottom", direction="horizontal", columns=3, labelLimit=420)
+    columns = alt.ExprRef(f"{_WIDTH} < 500 ? 1 : 3")
+    legend = alt.Legend(**BELOW, direction="horizontal", columns=columns)
     return alt.Color(f"{field}:N", title=title or None, scale=scale, legend=legend)
 
 
@@ -78,8 +152,11 @@ def _spread(of: Sequence[str], number: int) -> list[str]:
     return [of[round(place * (len(of) - 1) / (number - 1))] for place in range(number)]
 
 
-def _legend() -> alt.Legend:
-    return alt.Legend(orient="bottom", direction="vertical", labelLimit=420)
+def _legend(names: Sequence[str]) -> alt.Legend | None:
+    if not any(names):
+        return None
+    # Else a legend is as pale as the intervals are.
+    return alt.Legend(**BELOW, direction="vertical", symbolOpacity=1)
 
 
 def as_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:

@@ -105,9 +105,7 @@ def times(found: Sequence[Time]) -> dict[str, Any]:
         for t in found
     ]
     base = alt.Chart(alt.Data(values=values)).encode(
-        y=alt.Y("person:N", title=None, sort=[one.person for one in found]).axis(
-            labelLimit=130, ticks=False, domain=False
-        ),
+        y=marks.rows("person", [one.person for one in found]),
         tooltip=[
             alt.Tooltip("person:N", title="Person"),
             alt.Tooltip("median:Q", title="Median, s", format=".1f"),

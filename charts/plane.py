@@ -9,14 +9,17 @@ import altair as alt
 from charts import marks
 
 HEIGHT = 360
+RULE = {"strokeWidth": 1.5, "opacity": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Two rates of one run over a group, fractions of 1, with the ends of their intervals."""
+    """Two rates of one run over a group, or over the `whole`, fractions of 1, with the ends of
+    their intervals."""
 
     run: str
     group: str
+    whole: bool
     detection: float
     detection_low: float | None
     detection_high: float | None
@@ -26,23 +29,28 @@ class Point:
 
 
 def points(found: Sequence[Point]) -> dict[str, Any]:
-    """A Vega-Lite specification: a mark a point with both its intervals, named by its group."""
+    """A Vega-Lite specification: a mark a point with both its intervals, named by its group. With
+    more runs than colours those of the whole have the first word of their run beside them."""
     runs = list(dict.fromkeys(one.run for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour("run", runs, "Run"), tooltip=_tooltip()
     )
     x, y = _x("false_alarm"), _y("detection")
+    whole = alt.condition(alt.datum.whole, alt.value(170), alt.value(45))
+    numbers = base.transform_filter(alt.datum.whole).transform_calculate(word=marks.FIRST_WORD)
+    named = [marks.words(numbers, "word", "false_alarm", 0.9, 7)] if marks.are_many(runs) else []
     layers = alt.layer(
         _guessing(),
-        base.transform_filter("isValid(datum.false_alarm_low)")
-        .mark_rule(strokeWidth=1.5, opacity=0.5)
-        .encode(x=_x("false_alarm_low"), x2="false_alarm_high", y=y),
-        base.transform_filter("isValid(datum.detection_low)")
-        .mark_rule(strokeWidth=1.5, opacity=0.5)
-        .encode(x=x, y=_y("detection_low"), y2="detection_high"),
-        base.mark_point(size=75, filled=True, opacity=1).encode(
-            x=x, y=y, shape=marks.shape("run", runs, "Run")
+        marks.intervals(base, "false_alarm_low", **RULE).encode(
+            x=_x("false_alarm_low"), x2="false_alarm_high", y=y
         ),
+        marks.intervals(base, "detection_low", **RULE).encode(
+            x=x, y=_y("detection_low"), y2="detection_high"
+        ),
+        base.mark_point(filled=True, opacity=1).encode(
+            x=x, y=y, shape=marks.shape("run", runs, "Run"), size=whole
+        ),
+        *(one.encode(x=x, y=y) for one in named),
     )
     return marks.as_spec(layers.properties(width="container", height=HEIGHT))
 

@@ -9,8 +9,7 @@ import altair as alt
 from charts import marks
 
 BAR = 26
-# A part that is narrower has no room for its number.
-LEAST = 0.05
+NUMBER = ",.3~r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +29,7 @@ def bars(parts: Sequence[Part], *, kinds: Sequence[str], title: str) -> dict[str
     """
     groups = list(dict.fromkeys(part.group for part in parts))
     base = alt.Chart(alt.Data(values=_values(parts, kinds))).encode(
-        y=alt.Y("group:N", title=None, sort=groups).axis(
-            labelLimit=170, labelPadding=8, ticks=False, domain=False, labelExpr=marks.TWO_LINES
-        ),
+        y=marks.rows("group", groups),
         tooltip=_tooltip(),
     )
     drawn = base.mark_bar(stroke=marks.OUTLINE, strokeWidth=1, height=alt.RelativeBandSize(0.72))
@@ -62,11 +59,12 @@ def _values(parts: Sequence[Part], kinds: Sequence[str]) -> list[dict[str, Any]]
 
 
 def _numbers(base: alt.Chart, kinds: Sequence[str]) -> alt.Chart:
-    wide = base.transform_filter(f"datum.share >= {LEAST}")
-    return wide.mark_text(fontSize=11, baseline="middle").encode(
+    said = f"format(datum.n, '{NUMBER}')"
+    return base.mark_text(fontSize=11, baseline="middle").encode(
         x=_share("middle", None),
-        text=alt.Text("n:Q", format=",.3~r"),
+        text=alt.Text("n:Q", format=NUMBER),
         color=marks.on_ordered("kind", kinds),
+        opacity=marks.in_room("datum.share * width", f"length({said})"),
     )
 
 
@@ -79,8 +77,8 @@ def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("group:N", title="Items"),
         alt.Tooltip("kind:N", title="Kind"),
-        alt.Tooltip("n:Q", title="n", format=",.3~r"),
-        alt.Tooltip("of:Q", title="of", format=",.3~r"),
+        alt.Tooltip("n:Q", title="n", format=NUMBER),
+        alt.Tooltip("of:Q", title="of", format=NUMBER),
         alt.Tooltip("share:Q", title="Share", format=".1%"),
     ]
 

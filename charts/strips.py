@@ -9,6 +9,7 @@ import altair as alt
 from charts import marks
 
 STRIP = 30
+SIGNED = "datum.value ? format(datum.value, '+~g') : '0'"
 # The darkest that the page's ink can still be read on.
 DARKEST = 0.6
 
@@ -23,17 +24,18 @@ class Step:
     n: int
 
 
-def strips(steps: Sequence[Step], *, title: str) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down in their order, steps from left to right.
+def strips(found: Sequence[Step], *, steps: Sequence[float], title: str) -> dict[str, Any]:
+    """A Vega-Lite specification: groups from the top down in their order, `steps` from left to
+    right, those too at which there is nothing.
 
-    The share is told by the depth of the shade and by its number.
+    The share is told by the depth of the shade, and by its number while there is room for it.
     """
-    groups = list(dict.fromkeys(one.group for one in steps))
-    base = alt.Chart(alt.Data(values=[asdict(one) for one in steps])).encode(
-        x=alt.X("step:O", title=title, sort="ascending").axis(labelAngle=0),
-        y=alt.Y("group:N", title=None, sort=groups).axis(
-            labelLimit=170, labelPadding=8, ticks=False, domain=False, labelExpr=marks.TWO_LINES
-        ),
+    groups = list(dict.fromkeys(one.group for one in found))
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        x=alt.X("step:O", title=title, sort="ascending")
+        .scale(domain=list(steps))
+        .axis(labelAngle=0, labelExpr=SIGNED),
+        y=marks.rows("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Items"),
             alt.Tooltip("step:Q", title=title),
@@ -43,8 +45,10 @@ def strips(steps: Sequence[Step], *, title: str) -> dict[str, Any]:
     )
     deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
     shades = base.mark_rect(color=marks.COLOURS[0], stroke=marks.OUTLINE, strokeWidth=0.5)
-    numbers = base.mark_text(fontSize=11).encode(text=alt.Text("share:Q", format=".0%"))
-    layers = alt.layer(shades.encode(opacity=deep), numbers)
+    numbers = base.mark_text(fontSize=11).encode(
+        text=alt.Text("share:Q", format=".0%"), opacity=marks.in_room(f"width / {len(steps)}", 4)
+    )
+    layers = alt.layer(shades.encode(opacity=deep), numbers).resolve_scale(opacity="independent")
     return marks.as_spec(
         layers.properties(width="container", height=max(1, len(groups)) * (STRIP + 6))
     )

@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Cast
 
 if TYPE_CHECKING:
     from annotation.models import Item, Membership, Project
@@ -126,26 +126,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.select_related("strategy", "endpoint", "member", "project")
 
     def for_list(self) -> RunQuerySet:
-        return (
-            self.select_related("strategy", "endpoint", "member")
-            .annotate(
-                items=_items(),
-                pending=_items(result="pending"),
-                missing=_items(result="missing", main=True),
-            )
-            .order_by("-number")
-        )
-
-
-def _items(**such: Any) -> Coalesce:
-    """How many items of a run have such an outcome; along several axes each counts once.
-
-    A count of its own: joined to the runs, every outcome would carry the run's long columns.
-    """
-    from judging.models import Outcome
-
-    found = Outcome.objects.filter(run=OuterRef("pk"), **such).order_by().values("run")
-    return Coalesce(Subquery(found.annotate(n=Count("item", distinct=True)).values("n")), 0)
+        return self.select_related("strategy", "endpoint", "member").order_by("-number")
 
 
 # No column takes it, so nothing is found by it.
@@ -320,6 +301,18 @@ class OutcomeQuerySet(models.QuerySet["Any"]):
     def of_item(self, item: Item) -> OutcomeQuerySet:
         found = self.filter(item=item).select_related("run__strategy", "run__endpoint", "revision")
         return found.order_by("-run__number")
+
+    def count_items(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """How many items each run has, and how many of them are pending or missing."""
+
+        def items(**such: Any) -> Count:
+            return Count("item", distinct=True, filter=Q(**such))
+
+        counted = {
+            "pending": items(result="pending"),
+            "missing": items(result="missing", main=True),
+        }
+        return self.values("run").annotate(items=items(), **counted).order_by()
 
     def kinds(self) -> models.QuerySet[Any, dict[str, Any]]:
         """Which combinations of group and result there are, with their number."""

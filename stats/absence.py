@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,12 +42,8 @@ def depends(
     k, group = _numbered(groups)
     m, cluster = _numbered(clusters)
     n = int(gone.sum())
-    if k < 2:
-        return PValue(None, n, ONE_GROUP)
-    if n in (0, len(gone)):
-        return PValue(None, n, ALIKE)
-    if m < FEWEST_CLUSTERS:
-        return PValue(None, n, f"under {FEWEST_CLUSTERS} clusters")
+    if reason := _undefined(k, m, is_alike=n in (0, len(gone))):
+        return PValue(None, n, reason)
     cell = cluster * k + group
     items, absent = _table(cell, m, k), _table(cell[gone], m, k)
     found = _statistic(items, absent) - _ROUNDING
@@ -54,6 +51,15 @@ def depends(
     dealt = _groups_dealt(items, absent, rng) if whole else _missing_dealt(cell, items, n, rng)
     as_far = sum(one >= found for one in islice(dealt, draws))
     return PValue((1 + as_far) / (1 + draws), n)
+
+
+def _undefined(groups: int, clusters: int, *, is_alike: bool) -> str:
+    """Why there is no p; "" if there is one."""
+    if groups < 2:
+        return ONE_GROUP
+    if is_alike:
+        return ALIKE
+    return f"under {FEWEST_CLUSTERS} clusters" if clusters < FEWEST_CLUSTERS else ""
 
 
 def _groups_dealt(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterator[float]:
@@ -68,53 +74,77 @@ def _groups_dealt(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterat
 
 def _missing_dealt(cell: Ints, items: Ints, n: int, rng: np.random.Generator) -> Iterator[float]:
     """The statistic with as many missing replies dealt anew among the items."""
-    settled = _Settled.of(items, n / items.sum())
+    settled = _Settled.of(cell, items, n)
     while True:
-        chosen = rng.choice(len(cell), n, replace=False, shuffle=False)
-        yield settled.statistic(cell[chosen])
+        yield settled.statistic(rng.choice(len(cell), n, replace=False, shuffle=False))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Settled:
-    """What no dealing changes, so that only cells with a missing reply need be looked at.
+    """What no dealing changes, so that only the missing items need be looked at.
 
     With a missing replies and i items of a cell, A and I of its cluster and r the rate, the excess
     is e = a - r i and that of the cluster E = A - r I; the sums over clusters of e^2, E^2 and E e
-    are those of their parts, of which the ones without a are here.
+    are those of their parts, of which the ones without a are here. A sum over cells of a times
+    something is one over the missing items, each adding that of its cell. `cell`, `cluster`,
+    `group`, `beside` (i) and `around` (I) have an entry an item; `table` is clusters x groups.
     """
 
-    items: Ints
-    of_cluster: Ints
+    cell: Ints
+    cluster: Ints
+    group: Ints
+    beside: Floats
+    around: Floats
+    table: NDArray[np.floating[Any]]
     of_group: Ints
     rate: float
     squares: Ints
     products: Ints
+    whole: float
 
     @classmethod
-    def of(cls, items: Ints, rate: float) -> "_Settled":
+    def of(cls, cell: Ints, items: Ints, n: int) -> "_Settled":
         of_cluster = items.sum(axis=1)
-        squares = np.einsum("ck,ck->k", items, items)
-        return cls(items, of_cluster, items.sum(axis=0), rate, squares, of_cluster @ items)
+        cluster, group = np.divmod(cell, items.shape[1])
+        # Sums of whole numbers below 2^24 are exact at half the room.
+        exact = np.float32 if n * int(items.max()) < 2**24 else np.float64
+        return cls(
+            cell=cell,
+            cluster=cluster,
+            group=group,
+            beside=items[cluster, group].astype(float),
+            around=of_cluster[cluster].astype(float),
+            table=items.astype(exact),
+            of_group=items.sum(axis=0),
+            rate=n / items.sum(),
+            squares=np.einsum("ck,ck->k", items, items),
+            products=of_cluster @ items,
+            whole=float(of_cluster @ of_cluster),
+        )
 
     def statistic(self, missing: Ints) -> float:
-        """As `_statistic` has it, of the cells of the missing replies, each as often as it has."""
+        """As `_statistic` has it, of the items that are missing."""
         k, r = len(self.of_group), self.rate
-        cells, a = np.unique(missing, return_counts=True)
-        cluster, group = np.divmod(cells, k)
-        i = self.items[cluster, group]
-        of_cluster = _by(cluster, a, len(self.of_cluster))
-        held = np.flatnonzero(of_cluster)
-        own = of_cluster[held]
-        squares = _by(group, a * (a - 2 * r * i), k) + r * r * self.squares
-        whole = float(self.of_cluster @ self.of_cluster)
-        total = float(own @ (own - 2 * r * self.of_cluster[held])) + r * r * whole
-        products = _by(group, a * (of_cluster[cluster] - r * self.of_cluster[cluster]), k)
-        products += r * (r * self.products - own @ self.items[held])
-        excess = _by(group, a, k) - r * self.of_group
+        cluster, group, around = self.cluster[missing], self.group[missing], self.around[missing]
+        own = np.bincount(cluster, minlength=len(self.table))[cluster]
+        a = self._missing_beside(missing, own)
+        squares = _by(group, a - 2 * r * self.beside[missing], k) + r * r * self.squares
+        total = float(own.sum() - 2 * r * around.sum()) + r * r * self.whole
+        beside = np.ones(len(missing), self.table.dtype) @ np.take(self.table, cluster, axis=0)
+        products = _by(group, own - r * around, k) + r * (r * self.products - beside)
+        excess = np.bincount(group, minlength=k) - r * self.of_group
         return _studentised(excess, squares, total, products, self.of_group)
 
+    def _missing_beside(self, missing: Ints, own: Ints) -> Floats:
+        """How many are missing in the cell of each; few share even a cluster with another."""
+        a = np.ones(len(missing))
+        shared = np.flatnonzero(own > 1)
+        _, place, n = np.unique(self.cell[missing[shared]], return_inverse=True, return_counts=True)
+        a[shared] = n[place]
+        return a
 
-def _by(group: Ints, weights: ArrayLike, k: int) -> Floats:
+
+def _by(group: Ints, weights: Floats, k: int) -> Floats:
     sums: Floats = np.bincount(group, weights=weights, minlength=k).astype(float)
     return sums
 

@@ -159,13 +159,19 @@ def against_rest(ratings: Ratings, rater: int) -> Estimate:
     The others' majority is the class that more than half of them gave, so with one other it is
     that label. Items where the others have none are left out; `n` counts the rest.
     """
-    own = ratings.codes[:, rater]
+    items, most = majorities_of_others(ratings, rater)
+    own = ratings.codes[items, rater]
+    return _rate(ratings, items, own == most, "no item with a majority of the others")
+
+
+def majorities_of_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """The items, by number, that a rater labelled and of which the others have a majority, and the
+    code of that."""
     others = np.delete(ratings.codes, rater, axis=1)
     counts = Ratings(others, ratings.values, ratings.clusters).counts()
     decided = 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)
-    items = np.flatnonzero(decided & (own != MISSING))
-    most = counts[items].argmax(axis=1) if items.size else items
-    return _rate(ratings, items, own[items] == most, "no item with a majority of the others")
+    items = np.flatnonzero(decided & (ratings.codes[:, rater] != MISSING))
+    return items, counts[items].argmax(axis=1) if items.size else items
 
 
 def against_known(ratings: Ratings, rater: int, known: ArrayLike) -> Estimate:

@@ -21,6 +21,7 @@ from stats.rates import ClusterSums
 
 FEWEST_RATERS = 2
 FEWEST_ITEMS = 50
+SIGNIFICANT = 0.05
 TOO_FEW = f"under {FEWEST_RATERS} raters with {FEWEST_ITEMS} items shared with others"
 
 Floats = NDArray[np.float64]
@@ -110,7 +111,7 @@ def alt_test(
     clusters: ArrayLike,
     epsilon: float,
     scale: Scale = "nominal",
-    alpha: float = 0.05,
+    alpha: float = SIGNIFICANT,
 ) -> AltTest:
     """The alternative annotator test (Calderon, Reichart and Dror 2025, section 3).
 

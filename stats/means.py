@@ -1,11 +1,15 @@
-"""Means of independent values."""
+"""Means, of independent values and of clustered ones."""
 
 from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean, stdev
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
+from stats.bootstrap import Figure
 from stats.estimates import Estimate
 
 
@@ -24,3 +28,21 @@ def student(values: Sequence[float], level: float = 0.95) -> Estimate:
         return Estimate(mean, None, None, 1, "one value")
     width = float(stdtrit(n - 1, (1 + level) / 2)) * stdev(values) / sqrt(n)
     return Estimate(mean, mean - width, mean + width, n)
+
+
+def clustered(values: ArrayLike) -> Figure:
+    """The mean of one value an item, sum x / n, in the unit of the values; nan where missing.
+
+    Items without a value are left out, `n` counts the others. It goes to `bootstrap.estimate` for
+    its interval, which knows that items of one cluster are alike.
+    """
+    x = np.asarray(values, dtype=float)
+    there = ~np.isnan(x)
+    terms = csr_array(np.column_stack([np.where(there, x, 0.0), there]))
+    return Figure(terms, _ratio, there, "no values", "no values")
+
+
+def _ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of each row of sums, nan where nothing was drawn."""
+    total, n = sums[:, 0], sums[:, 1]
+    return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import floor, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from stats.estimates import Estimate
@@ -52,6 +52,21 @@ def sums_of(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
         n, nn = n + items, nn + items * items
         y, ny, yy = y + hits, ny + items * hits, yy + hits * hits
     return ClusterSums(m, n, y, nn, ny, yy)
+
+
+def sums_over(items: NDArray[np.int_], hits: NDArray[np.float64]) -> ClusterSums:
+    """The same of arrays with an entry a cluster; sums that are shares but for rounding are whole
+    again."""
+    held = items > 0
+    n, y = items[held], np.round(hits[held], 9)
+    return ClusterSums(
+        m=len(n),
+        n=int(n.sum()),
+        y=float(y.sum()),
+        nn=int((n * n).sum()),
+        ny=float((n * y).sum()),
+        yy=float((y * y).sum()),
+    )
 
 
 def rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:

@@ -87,7 +87,7 @@ def _reason(report: pytest.TestReport) -> str:
 @pytest.fixture(autouse=True)
 def _counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts are not remembered because they took long: that is up to the machine's other work."""
-    monkeypatch.setattr("annotation.queue.offers.DEAR", math.inf)
+    monkeypatch.setattr("annotation.seldom.DEAR", math.inf)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Said:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What people said to one question, items x people.
+    """What people said to one question, items x people; `positions` says where the items stand.
 
     `nominal` has every answer as a class of its own; `ordered` has their numbers, without those
     that have none, and is None where answers have no order. `known` is the class of each item's
@@ -64,6 +65,7 @@ class Answers:
     whether steps between answers mean anything, and not only their order.
     """
 
+    positions: tuple[int, ...]
     people: tuple[str, ...]
     names: tuple[str, ...]
     nominal: Ratings
@@ -74,6 +76,30 @@ class Answers:
     @property
     def labels(self) -> int:
         return int((self.nominal.codes != ratings.MISSING).sum())
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What two people said of one item: people by alias, answers as in `Answers.names`; "" is
+    anybody, or any answer.
+
+    Unless both people are named it holds either way round, `a` being before `b` by alias.
+    """
+
+    a: str = ""
+    b: str = ""
+    choice_a: str = ""
+    choice_b: str = ""
+
+    def is_among(self, answers: Mapping[str, str]) -> bool:
+        """Whether two of these answers, by person, are such."""
+        return any(self._fits(*two) for two in permutations(answers.items(), 2))
+
+    def _fits(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
+        (a, choice_a), (b, choice_b) = one, other
+        a, b = (a, b) if self.a and self.b else sorted((a, b))
+        said = ((self.a, a), (self.b, b), (self.choice_a, choice_a), (self.choice_b, choice_b))
+        return all(wanted in ("", given) for wanted, given in said)
 
 
 def questions(project: Project) -> list[Question]:
@@ -148,20 +174,16 @@ def answers(question: Question, said: Sequence[Said]) -> Answers:
     nominal = ratings.of_values(table, range(len(names)), clusters)
     ordered = _ordered(question, names, nominal)
     has_numbers = any(NUMBER.fullmatch(name) for name in names)
-    return Answers(people, names, nominal, ordered, known, has_numbers)
+    return Answers(tuple(places), people, names, nominal, ordered, known, has_numbers)
 
 
-def positions(question: Question, said: Iterable[Said], answer: Mapping[str, str]) -> list[int]:
-    """Where the items stand of which each of these people gave this answer, in their order.
-
-    `answer` is by alias, and named as in `Answers.names`.
-    """
-    people: dict[int, set[str]] = defaultdict(set)
+def met(question: Question, said: Iterable[Said], wanted: Meeting) -> list[int]:
+    """Where the items stand of which two people said what is wanted, in their order."""
+    given: dict[int, dict[str, str]] = defaultdict(dict)
     for one in said:
-        given = _word(one.answers[question.name]) if _has(one, question) else None
-        if given is not None and given == answer.get(one.person):
-            people[one.position].add(one.person)
-    return sorted(position for position, found in people.items() if found == set(answer))
+        if _has(one, question):
+            given[one.position][one.person] = _word(one.answers[question.name])
+    return sorted(position for position, answers in given.items() if wanted.is_among(answers))
 
 
 def _totals(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:

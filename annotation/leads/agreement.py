@@ -89,6 +89,11 @@ class Row:
     high: float | None
     reason: str
 
+    @property
+    def named(self) -> str:
+        """The people as the table names them."""
+        return " / ".join(self.people)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -154,7 +159,7 @@ def confusions(project: Project) -> Iterator[dict[str, Any]]:
 
 def as_row(row: Row) -> dict[str, Any]:
     values = dict(zip(COLUMNS, astuple(row), strict=True))
-    return values | {"people": " / ".join(row.people)}
+    return values | {"people": row.named}
 
 
 def as_cell(question: Question, cell: Cell) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
-from django.db.models.fields.json import KeyTransform
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
 from annotation.querysets.counting import counts
@@ -105,7 +106,24 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(slots), purpose="test")
 
     def at_positions(self, positions: Iterable[int]) -> ItemQuerySet:
-        return self.filter(position__in=list(positions)).order_by("position").defer("fields")
+        found = self.filter(position__among=list(positions))
+        return found.order_by("position").defer("fields")
+
+    def having(self, fields: Mapping[str, Any]) -> ItemQuerySet:
+        """Those with these values in columns of their kind, or fields of their own; of a list of
+        values with one of them."""
+        found = self
+        for place, (name, value) in enumerate(fields.items()):
+            if name in OF_KIND:
+                found = found.filter(**{name: str(value)})
+                continue
+            own, among = f"own_{place}", json.dumps(str(value), ensure_ascii=False)
+            listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
+            # As a text, or SQLite would compare it as JSON.
+            text = Cast(KeyTextTransform(name, "fields"), models.TextField())
+            found = found.annotate(**{own: text})
+            found = found.filter(Q(**{own: str(value)}) | listed)
+        return found
 
     def said_to_be(self, annotator: str, choice: str) -> ItemQuerySet:
         """Items with a label at work in force by this person, of this choice; "" means any."""

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from time import perf_counter
-
-from django.core.cache import cache
 
 from annotation import practising, seldom, tickets, veils
 from annotation.models import (
@@ -23,8 +20,6 @@ from annotation.models import (
 from annotation.querysets import LabelQuerySet
 from annotation.submissions import Shown
 
-# A count that took longer than this is remembered, for a hundred times what it took.
-DEAR = 0.02
 A_STRIP = 10
 _OWN_DESKS = (Stage.VERIFY, Stage.ADJUDICATE)
 
@@ -125,7 +120,7 @@ def progress(member: Membership) -> Progress:
     is known are not counted.
     """
     project = member.project
-    total, resolved = seldom.counted(project, "progress", member.role, lambda: _counts(project))
+    total, resolved = seldom.remembered(project, "progress", member.role, lambda: counted(project))
     return Progress(member.labelled, resolved, total, total - resolved)
 
 
@@ -176,20 +171,6 @@ def _taken_back(member: Membership, slot: Slot, revision: Revision) -> Label | N
     said = Label.objects.of_item(slot.item).at_stage(slot.stage).of_revision(revision)
     last = said.latest_first().first()
     return last if last and last.withdrawn_at and last.member_id == member.pk else None
-
-
-def _counts(project: Project) -> tuple[int, int]:
-    """What `counted` says, at once or some time ago."""
-    name = f"progress-{project.pk}-{project.created_at.timestamp()}"
-    known: tuple[int, int] | None = cache.get(name)
-    if known:
-        return known
-    begun = perf_counter()
-    counts = counted(project)
-    took = perf_counter() - begun
-    if took > DEAR:
-        cache.set(name, counts, timeout=100 * took)
-    return counts
 
 
 def counted(project: Project) -> tuple[int, int]:

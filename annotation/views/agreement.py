@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from annotation import access, seeing, taxonomy
 from annotation.leads import agreeing, agreement
-from annotation.leads.agreeing import Question
+from annotation.leads.agreeing import Meeting, Question
 from annotation.leads.agreement import (
     AGAINST_KNOWN,
     AGAINST_REST,
@@ -211,10 +211,10 @@ def _cell(
     That the member sees what others say of them is noted.
     """
     row, column = query.get("row"), query.get("column")
-    if row is None or column is None:
+    if not row or not column:
         return None
     said = agreeing.work(member.project, category, [matrix.a, matrix.b])
-    found = agreeing.positions(question, said, {matrix.a: row, matrix.b: column})
+    found = agreeing.met(question, said, Meeting(matrix.a, matrix.b, row, column))
     first = tuple(Item.objects.in_project(member.project).at_positions(found[:SHOWN]))
     seeing.note_all(member, [item.pk for item in first], now=timezone.now())
     return Items((question.title_of(row), question.title_of(column)), len(found), first)

@@ -70,7 +70,8 @@ def results(request: Request, slug: str, table: str) -> Response:
     """A table of figures, the same as on the command line.
 
     One over many outcomes is made by a worker and kept until what it rests on changes;
-    `Last-Modified` says when.
+    `Last-Modified` says when. A parameter that is named as a column, such as `ability=factual`,
+    gives the rows alone that have it.
     """
     member = access.member_for(request, slug, right="results")
     if table not in tables.RESULTS:

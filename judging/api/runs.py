@@ -1,7 +1,10 @@
 """The API of the evaluator half: runs and their outcomes."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.urls import path
+from django.utils import timezone
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import api_view
@@ -22,7 +25,7 @@ from judging.api.serializers import (
 from judging.engine import watching
 from judging.models import Outcome, Run
 from judging.results.filters import OutcomeFilter, RunFilter
-from judging.running import starting, steering
+from judging.running import starting, steering, tallies
 
 
 class RunList(ListAPIView[Run]):
@@ -38,6 +41,10 @@ class RunList(ListAPIView[Run]):
             return Run.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
         return Run.objects.in_project(member.project).for_list()
+
+    def paginate_queryset(self, queryset: Any) -> list[Any] | None:
+        page = super().paginate_queryset(queryset)
+        return None if page is None else tallies.with_items(page, timezone.now())
 
     @extend_schema(request=StartSerializer, responses={201: WatchedRunSerializer, **REFUSED})
     def post(self, request: Request, slug: str) -> Response:

@@ -95,9 +95,9 @@ class RunSerializer(serializers.Serializer[Run]):
 class ListedRunSerializer(RunSerializer):
     """A run with counts of its items: all, not decided yet, missing."""
 
-    items = serializers.IntegerField()
-    pending = serializers.IntegerField()
-    missing = serializers.IntegerField()
+    items = serializers.IntegerField(source="counted.items")
+    pending = serializers.IntegerField(source="counted.pending")
+    missing = serializers.IntegerField(source="counted.missing")
 
 
 class WordsSerializer(serializers.Serializer[Any]):

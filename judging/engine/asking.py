@@ -13,7 +13,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TypeVar
@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from judging import clock
-from judging.engine import leasing, storing
+from judging.engine import leasing, storing, watching
 from judging.engine.leasing import Leased
 from judging.engine.slices import LOOK_EVERY, Slice, database_thread
 from judging.engine.slices import STOP as STOP
@@ -69,6 +69,7 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
             runs.finish_if_done(run)
+            watching.leave(run)
     finally:
         leasing.leave(endpoint_id, holder, clock.now())
     return True
@@ -91,9 +92,22 @@ def _plan(endpoint: Endpoint, holder: str, seconds: float) -> None:
 
     try:
         for run in Run.objects.planning().filter(endpoint=endpoint):
-            runs.plan(run, keep_on=keep_on)
+            runs.plan(run, keep_on=_counting(run, keep_on))
     finally:
         leasing.leave_planning(endpoint.pk, holder, clock.now())
+
+
+def _counting(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
+    """`keep_on`, which counts now and then how far the run is, once for all who look at it."""
+    due = 0.0
+
+    def keep_on_counting() -> bool:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = watching.note([run.pk], clock.now()) + time.monotonic()
+        return keep_on()
+
+    return keep_on_counting
 
 
 def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
@@ -142,7 +156,7 @@ async def _slice(work: Slice) -> None:
     ):
         work.limiter, work.session = Limiter(ledger), session
         attendants = [
-            group.create_task(attend(work)) for attend in (_write, _decide, _renew, _keep)
+            group.create_task(attend(work)) for attend in (_write, _decide, _renew, _keep, _count)
         ]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
@@ -276,6 +290,19 @@ async def _keep(work: Slice) -> None:
         await asyncio.sleep(RENEW_EVERY)
         if work.limiter:
             await work.limiter.ledger.keep()
+
+
+async def _count(work: Slice) -> None:
+    """Count how far the runs are, once for all who look at them."""
+    rest = watching.COUNT_EVERY
+    while True:
+        await asyncio.sleep(rest)
+        if work.runs:
+            rest = await work.in_database(partial(_counted, work), work.background)
+
+
+def _counted(work: Slice) -> float:
+    return watching.note(work.runs, clock.now())
 
 
 async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:

@@ -1,7 +1,13 @@
-"""Where a run stands, for the page that follows it and for the API."""
+"""Where a run stands, for the page that follows it and for the API.
 
+What is counted is kept until it changes. While a worker asks, that is all the time: so the worker
+counts, once for all who look, and never for more than a small part of its time.
+"""
+
+import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,9 +17,12 @@ from django.utils import timezone
 from judging.engine import living
 from judging.models import Outcome, Reading, Reply, Request, Run
 from judging.prompts import frames
-from judging.running import steering
+from judging.running import steering, tallies
 
 MOST_WORDS = 10
+# Seconds between two counts of a worker, or so many times what counting took if that is more. What
+# it counted is shown until well after it should have counted again.
+COUNT_EVERY, REST, GRACE = 1.0, 20, 2.5
 # What is answered a second is counted over so many seconds.
 WINDOW = 10.0
 # No more of the last replies are looked at for that.
@@ -43,6 +52,21 @@ class Progress:
         """Share of the requests that are done, 0 to 1; 1 for a run without requests."""
         known = self.requests + self.to_come
         return (self.answered + self.failed) / known if known else 1.0
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What takes long to count of a run, see `Watched`.
+
+    `per_second` is what a worker saw answered a second, at a time `at` in seconds.
+    """
+
+    progress: Progress
+    missing: dict[str, int]
+    failed: list[dict[str, Any]]
+    tried: list[dict[str, Any]]
+    per_second: float | None = None
+    at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,25 +100,78 @@ class Watched:
 
 
 def watch(run: Run) -> Watched:
-    """Where the run stands now."""
+    """Where the run stands now; of a run that is being asked as of a moment ago."""
     now = timezone.now()
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
     paused_until = run.endpoint.paused_until if paused else None
-    done = progress(run)
+    counted = _counted(run, now)
     unattended = paused_until is None and _unattended(run, now)
+    return Watched(
+        run=run,
+        progress=counted.progress,
+        missing=counted.missing,
+        failed=counted.failed,
+        tried=counted.tried,
+        unattended=unattended,
+        paused_until=paused_until,
+        steps=steering.open_steps(run, counted.progress.failed),
+        pace=Pace() if unattended else _pace(run, counted, now),
+    )
+
+
+def note(runs: Iterable[int], now: datetime) -> float:
+    """Count these runs for all who look at them; the seconds until they should be counted again."""
+    begun = time.monotonic()
+    listed = list(Run.objects.filter(pk__in=runs).select_related("strategy"))
+    states = tallies.states(listed)
+    counted = {
+        run.pk: asdict(replace(count(run), per_second=_per_second(run, now), at=now.timestamp()))
+        for run in listed
+    }
+    items = tallies.count_items(list(states))
+    rest = max(COUNT_EVERY, REST * (time.monotonic() - begun))
+    until = now + timedelta(seconds=rest * GRACE)
+    tallies.keep(tallies.Kind.PROGRESS, states, counted, until)
+    tallies.keep(tallies.Kind.ITEMS, states, items, until)
+    return rest
+
+
+def leave(run: Run) -> None:
+    """Nobody counts this run again and again any more: what is shown of it is what there is.
+
+    One that is finished is counted now, so that nobody waits who looks at it.
+    """
+    tallies.let_go(run)
+    if run.state == Run.State.FINISHED:
+        _counted(run, timezone.now())
+        tallies.with_items([run], timezone.now())
+
+
+def _counted(run: Run, now: datetime) -> Counted:
+    states = tallies.states([run])
+    kept = tallies.kept(tallies.Kind.PROGRESS, states, now)
+    if run.pk in kept:
+        return _as_counted(kept[run.pk])
+    counted = count(run)
+    tallies.keep(tallies.Kind.PROGRESS, states, {run.pk: asdict(counted)})
+    return counted
+
+
+def _as_counted(kept: tallies.Counts) -> Counted:
+    return Counted(**{**kept, "progress": Progress(**kept["progress"])})
+
+
+def count(run: Run) -> Counted:
+    """All that there is to count of a run, in a few queries over its requests and outcomes."""
+    done = progress(run)
     wanted = Request.objects.wanted_by(run)
     failed = wanted.filter(state="failed").words()[:MOST_WORDS] if done.failed else []
     tried = wanted.filter(state="waiting").words()[:MOST_WORDS] if done.waiting else []
-    return Watched(
-        run=run,
+    return Counted(
         progress=done,
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
         tried=list(tried),
-        unattended=unattended,
-        paused_until=paused_until,
-        steps=steering.open_steps(run, done.failed),
-        pace=Pace() if unattended else _pace(run, done, now),
     )
 
 
@@ -106,19 +183,28 @@ def _unattended(run: Run, now: datetime) -> bool:
     return run.state == Run.State.PLANNING or Request.objects.wanted_by(run).idle(now).exists()
 
 
-def _pace(run: Run, done: Progress, now: datetime) -> Pace:
-    if run.state != Run.State.RUNNING or not done.waiting + done.to_come:
+def _pace(run: Run, counted: Counted, now: datetime) -> Pace:
+    done = counted.progress
+    left = done.waiting + done.to_come
+    if run.state != Run.State.RUNNING or not left:
         return Pace()
+    # A run that no worker counts keeps its counts, but not its pace.
+    old = now.timestamp() - counted.at > WINDOW / 2
+    per_second = _per_second(run, now) if old else counted.per_second
+    return Pace(per_second, left / per_second) if per_second else Pace()
+
+
+def _per_second(run: Run, now: datetime) -> float | None:
+    """How many replies of the run came a second in the last WINDOW seconds; None if none came."""
+    if run.state != Run.State.RUNNING:
+        return None
     last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
     since = now - timedelta(seconds=WINDOW)
-    # Only the newest rows, so that a poll costs the same after a million replies.
+    # Only the newest rows, so that it costs the same after a million replies.
     recent = Reply.objects.filter(pk__gt=last - LOOKED, created_at__gt=since)
     answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
-    if not answered:
-        return Pace()
     running = (now - run.created_at).total_seconds()
-    per_second = answered / min(WINDOW, max(1.0, running))
-    return Pace(per_second, (done.waiting + done.to_come) / per_second)
+    return answered / min(WINDOW, max(1.0, running)) or None
 
 
 def progress(run: Run) -> Progress:
@@ -147,9 +233,10 @@ def _to_come(run: Run) -> int:
     if run.state != Run.State.PLANNING and not strategy.last_step:
         return 0
     a_sample = sum(len(frames.calls(strategy, step=n)) for n in range(strategy.last_step + 1))
-    pending = run.outcomes.pending()
-    made = run.calls.filter(outcome__in=pending).count()
-    return max(0, pending.count() * run.samples * a_sample - made)
+    # By the calls' own outcomes: looked for among the run's, each may be looked for among all, as
+    # PostgreSQL has not counted them yet while they are planned.
+    made = run.calls.filter(outcome__result=Outcome.Result.PENDING).count()
+    return max(0, run.outcomes.pending().count() * run.samples * a_sample - made)
 
 
 def _failures(run: Run) -> dict[str, int]:

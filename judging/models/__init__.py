@@ -5,6 +5,7 @@ from judging.models.evaluators import Endpoint, StrategyVersion
 from judging.models.figures import StoredFigure, Touch
 from judging.models.runs import Budget, Call, Outcome, Run
 from judging.models.saving import SavedView
+from judging.models.tallies import Tally
 
 __all__ = [
     "Budget",
@@ -19,5 +20,6 @@ __all__ = [
     "SavedView",
     "StoredFigure",
     "StrategyVersion",
+    "Tally",
     "Touch",
 ]

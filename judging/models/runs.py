@@ -1,3 +1,5 @@
+from typing import TYPE_CHECKING
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -5,6 +7,9 @@ from django.utils import timezone
 from judging import pins
 from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
 from judging.strategies import Strategy
+
+if TYPE_CHECKING:
+    from judging.running.tallies import Items
 
 
 class Budget(models.Model):
@@ -74,6 +79,8 @@ class Run(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = RunQuerySet.as_manager()
+    # Put there by `tallies.with_items`.
+    counted: "Items"
 
     class Meta:
         ordering = ["project_id", "number"]

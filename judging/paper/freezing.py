@@ -16,13 +16,14 @@ from typing import Any, BinaryIO, TextIO, cast
 from django.db import connection, transaction
 from django.template.loader import render_to_string
 
+from annotation import diffs
 from annotation.models import Project
 from charts import files
 from formats.sealed import Sealing
 from formats.writers import write_figures
 from judging.models import Run
 from judging.paper import methods, versions
-from judging.paper.parts import PARTS, Part, Scope, paths
+from judging.paper.parts import PARTS, Part, Scope, judged, paths
 from judging.results import explaining, figures, tables
 
 FORMAT = "blindspot-results"
@@ -58,9 +59,13 @@ def freeze(
     """Write the archive of these runs, and of those that their figures rest on.
 
     The same state of the database is the same bytes. `tell` hears of each file how many rows it
-    has. Without texts a text is as many words "x" as it has, and what people wrote is left out.
+    has. Without texts a text is as many words "x" of as many characters as it has, and what people
+    wrote is left out.
     Raises `files.NotMade` for a chart that cannot be drawn.
     """
+    # Within the moment nothing can be stored.
+    for done in diffs.complete(judged(_scope(project, runs, wanted).runs)):
+        tell("diffs made", done)
     with _one_moment():
         scope = _scope(project, runs, wanted)
         sealing = Sealing(stream)

@@ -4,15 +4,16 @@ A row names others by what is theirs in the project (an item's key, a run's numb
 digest), never by ids of the database; and no account, name or address of a person is among them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from django.db.models import Exists, ForeignKey, Model, OuterRef, QuerySet
 
-from annotation import trails
+from annotation import diffing, trails
 from annotation.models import (
+    Diff,
     GuidelinesVersion,
     Item,
     Label,
@@ -118,12 +119,25 @@ def _nothing(scope: Scope, value: Any) -> str:
 
 
 def _as_long(scope: Scope, texts: Any) -> Any:
-    """As many words as there were, none of which can be read, so that lengths stay."""
+    """As many words and characters as there were, none of which can be read: lengths stay."""
     if isinstance(texts, dict):
         return {name: _as_long(scope, text) for name, text in texts.items()}
     if isinstance(texts, list):
         return [_as_long(scope, text) for text in texts]
-    return " ".join("x" for _ in unicode_words(str(texts)))
+    text = str(texts)
+    words = " ".join("x" for _ in unicode_words(text))
+    return words + ("x" if words else ".") * (len(text) - len(words))
+
+
+def _changed_alike(scope: Scope, difference: Any) -> Any:
+    """A stored diff that cannot be read: as many characters changed in the same places."""
+
+    def hidden(packed: Any) -> Any:
+        if isinstance(packed, list):
+            return [hidden(one) for one in packed]
+        return "x" * len(packed)
+
+    return difference | {"segments": hidden(difference["segments"])}
 
 
 def _without_words(scope: Scope, answers: Any) -> Any:
@@ -158,6 +172,13 @@ def _endpoints(scope: Scope) -> QuerySet[Any]:
     asked = Request.objects.filter(_asked(scope, "pk")).order_by().values("endpoint").distinct()
     return Endpoint.objects.filter(pk__in=_of_run(scope, "endpoint")) | Endpoint.objects.filter(
         pk__in=asked
+    )
+
+
+def judged(runs: Collection[int]) -> QuerySet[Revision]:
+    """The revisions that these runs are of."""
+    return Revision.objects.filter(
+        Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs))
     )
 
 
@@ -201,6 +222,14 @@ PARTS: tuple[Part, ...] = (
         "revisions", Revision, ("item", "number"),
         ("item", "number", "digest", "texts", "author", "note", "created_at"),
         _of_items(Revision), texts={"texts": _as_long, "note": _nothing},
+    ),
+    Part(
+        "diffs", Diff, ("revision", "algorithm"),
+        ("revision", "algorithm", "segments", "edit_size", "place"),
+        lambda scope: Diff.objects.filter(
+            algorithm=diffing.ALGORITHM, revision__in=judged(scope.runs)
+        ),
+        texts={"segments": _changed_alike},
     ),
     Part(
         "slots", Slot, ("item", "stage", "number"),

@@ -33,7 +33,7 @@ ERRORS: dict[str, Measure] = {
 MEANS = ("mean_people", "mean_evaluator")
 # How far the two means lie apart (study 003, table 1, last row).
 DISTANCE = "distance"
-WITH_INTERVAL = (*CORRELATIONS, RMSE)
+WITH_INTERVAL = (*CORRELATIONS, *ERRORS, *MEANS)
 NOT_ASKED = "people are not asked for such a number"
 NO_SCALE = "the evaluator's numbers have no scale"
 OTHER_SCALE = "people and evaluator have different scales"
@@ -41,10 +41,7 @@ OTHER_SCALE = "people and evaluator have different scales"
 _INTERVALS = tuple(
     f"{name}{end}" for name in WITH_INTERVAL for end in ("", "_low", "_high", "_reason")
 )
-COLUMNS = (
-    "off_scale", "n", *_INTERVALS, "rmse_lowest", "rmse_highest", "mae", "bias", "accuracy002",
-    *MEANS,
-)  # fmt: skip
+COLUMNS = ("off_scale", "n", *_INTERVALS, "rmse_lowest", "rmse_highest")
 BEFORE = ("total", "missing", "metric")
 GROUP_COLUMNS = (
     "metric", "off_scale", "figure", "pooled", "mean", "sd", "groups", "undefined", "reason",
@@ -93,7 +90,7 @@ def over_groups(
 
 def points(sides: Aligned) -> dict[str, Estimate]:
     """Every figure of some items, without intervals."""
-    found = {name: _measured(sides, name) for name in (*CORRELATIONS, *ERRORS, *MEANS)}
+    found = {name: _measured(sides, name) for name in WITH_INTERVAL}
     people, evaluator = (found[name] for name in MEANS)
     apart, reason = None, people.reason or evaluator.reason
     if people.value is not None and evaluator.value is not None:
@@ -150,12 +147,11 @@ def _unlike(metric: Metric) -> str:
 
 
 def _figures(sides: Aligned, which: list[Any]) -> dict[str, Any]:
-    found = {name: _measured(sides, name) for name in (*ERRORS, *MEANS) if name != RMSE}
     row: dict[str, Any] = {"n": int(sides.both.sum())}
     for name, of in _estimated(sides, which).items():
         row |= {name: of.value, f"{name}_low": of.low, f"{name}_high": of.high}
         row[f"{name}_reason"] = of.reason or None
-    return row | _bounds(sides) | {name: of.value for name, of in found.items()}
+    return row | _bounds(sides)
 
 
 def _measured(sides: Aligned, name: str) -> Estimate:
@@ -169,7 +165,7 @@ def _lacking(sides: Aligned, reason: str) -> Estimate:
 
 
 def _estimated(sides: Aligned, which: list[Any]) -> dict[str, Estimate]:
-    """Those figures that have an interval, with it."""
+    """Every figure with its interval, all from the same draws."""
     made = {name: measured_by(sides, name) for name in WITH_INTERVAL}
     figures = {name: one for name, one in made.items() if not isinstance(one, str)}
     rng = gathering.generator("alignment", [sides.run], *which)

@@ -20,6 +20,7 @@ from judging.results.detecting import Group
 from judging.results.gathering import Floats, Ints
 from stats import bootstrap, ceiling, majority
 from stats.ceiling import AltTest, Beside
+from stats.paired import ONE_CLUSTER
 from stats.rates import rate
 
 # What the ceiling is measured by: order, straight line, distance.
@@ -151,7 +152,7 @@ def _tested(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:
     for one in found.raters:
         row = {"rater": people[one.rater], "n": one.n, "evaluator": one.evaluator}
         row |= {"people": one.people, "p": one.p, "q": one.q, "wins": None, "passed": None}
-        yield {**row, "reason": None}
+        yield {**row, "reason": ONE_CLUSTER if one.p is None else None}
     yield {
         "rater": None,
         "n": sum(one.n for one in found.raters) or None,

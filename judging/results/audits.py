@@ -10,16 +10,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, Value, When
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce, Concat
+
 from annotation import importing, tasktypes, taxonomy
-from annotation.models import Membership, Project
+from annotation.models import Item, Membership, Project, Resolution
 from formats.rows import Row
 from judging.models import Call, Outcome, Reading, Run
 from judging.prompts.frames import CallSpec
 from judging.providers import PROVIDERS
+from judging.querysets import OutcomeQuerySet
 from stats.lots import lot
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
+# What people hold an explanation for; "open" is one that they hold for nothing yet.
+QUALITIES = ("correct", "insufficient", "wrong", "none")
+OPEN = "open"
 
 # Of a frame the call whose explanation is judged, and which texts of the item it showed as what.
 _SHOWN: dict[str, tuple[CallSpec, dict[str, str]]] = {
@@ -67,6 +75,34 @@ def make(
     return Made(project, len(drawn), len(shared), report)
 
 
+def judged() -> QuerySet[Any]:
+    """Every explanation in an audit, with whose it is as `of` ("project/run/item", in numbers and
+    keys), whether its verdict was "right" or "wrong", and its `quality`."""
+    held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
+    found = Item.objects.live().filter(project__task_type__slug=TASK).order_by()
+    return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
+        of=_joined(KT("fields__project"), KT("fields__run"), KT("fields__item")),
+        # How databases write what JSON holds as true.
+        verdict=Case(When(is_right__in=["true", "1"], then=Value("right")), default=Value("wrong")),
+        quality=Coalesce(Subquery(held.values("value")[:1]), Value(OPEN)),
+    )
+
+
+def behind(found: OutcomeQuerySet, verdict: str, quality: str = "") -> OutcomeQuerySet:
+    """The outcomes of which an audit has an explanation with such a verdict, "right" or "wrong",
+    and of this quality if one is named."""
+    such = judged().filter(verdict=verdict)
+    such = such.filter(quality=quality) if quality else such
+    own = _joined(F("run__project__slug"), F("run__number"), F("item__key"))
+    return found.alias(of=own).filter(of__in=such.values("of"))
+
+
+def _joined(project: Any, run: Any, item: Any) -> Concat:
+    one, two, three = (Cast(part, TextField()) for part in (project, run, item))
+    slash = Value("/", TextField())
+    return Concat(one, slash, two, slash, three)
+
+
 def _check(run: Run) -> None:
     strategy = run.strategy.strategy()
     explains = strategy.explanation and strategy.frame in _SHOWN
@@ -79,9 +115,8 @@ def _check(run: Run) -> None:
 
 def _shared(runs: Sequence[Run]) -> set[str]:
     """The keys of the items that every run decided, and that are held true as they were then."""
-    found = [
-        set(run.outcomes.counted().parsed().values_list("item__key", flat=True)) for run in runs
-    ]
+    counted = (run.outcomes.counted().main().parsed() for run in runs)
+    found = [set(decided.values_list("item__key", flat=True)) for decided in counted]
     return set.intersection(*found) if found else set()
 
 
@@ -100,7 +135,7 @@ def _project(slug: str) -> Project:
 def _rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:
     for run in runs:
         spec, _ = _SHOWN[run.strategy.strategy().frame]
-        found = Call.objects.filter(run=run, outcome__item__key__in=keys)
+        found = Call.objects.filter(run=run, outcome__main=True, outcome__item__key__in=keys)
         calls = found.filter(role=spec.role, order=spec.order).select_related(
             "outcome__item", "outcome__revision", "request__reply"
         )

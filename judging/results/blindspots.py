@@ -1,112 +1,235 @@
 """Which slices of the items a run misses more than the rest."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import Exists, OuterRef
 
-from annotation.models import Project
-from judging.models import Run
-from judging.results import counting, detecting, gathering, progress
-from judging.results.gathering import Bools, Gathered
-from stats import families, slices
-from stats.slices import LEAST_DIFFERENCE, Contrast
+from annotation.leads.grouping import Grouping
+from annotation.models import Item, Project, Revision
+from judging.models import Outcome, Run
+from judging.results import counting, detecting, gathering, measured, progress
+from judging.results.gathering import Bools, Gathered, Ints
+from judging.results.measured import MEASURES, Values
+from stats import families
+from stats.slices import LEAST_DIFFERENCE, Contrast, Items
 
 CATEGORY, ABILITY = "category", "ability"
 OWN_STRATA = (CATEGORY, ABILITY)
+OF_OUTCOMES = (*OWN_STRATA, "source_ability")
 SIGNIFICANT = 0.05
 # Values of one field that are slices; a field with more names items, not groups.
 MOST_VALUES = 50
 COLUMNS = (
-    "total", "missing", "slice", "n", "clusters", "rate", "rest", "difference", "p", "q", "tests",
-    "blind", "reason",
+    "total", "missing", "slice", "field", "value", "second_field", "second_value",
+    "n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high",
+    "difference", "p", "q", "tests", "blind", "reason",
 )  # fmt: skip
 
-# A slice by its name, which items are in it, and whether it is compared within categories.
-Slice = tuple[str, Bools, bool]
+
+class Group(NamedTuple):
+    """Which items have a value of a field, and which have any."""
+
+    name: str
+    value: str
+    inside: Bools
+    known: Bools
+
+
+class Slice(NamedTuple):
+    """One group or what two have in common; `within`: it is compared within categories.
+
+    Items are looked up when they are needed: there may be hundreds of slices.
+    """
+
+    groups: tuple[Group, ...]
+    within: bool
+
+    @property
+    def name(self) -> str:
+        return ", ".join(f"{one.name}={one.value}" for one in self.groups)
+
+    @property
+    def inside(self) -> Bools:
+        return np.logical_and.reduce([one.inside for one in self.groups])
+
+    @property
+    def known(self) -> Bools:
+        return np.logical_and.reduce([one.known for one in self.groups])
+
+
+@dataclass(frozen=True)
+class Read:
+    """What items are sliced by: fields of outcomes, the columns and fields of items by their id,
+    measures by what they are of."""
+
+    names: tuple[str, ...]
+    of_items: dict[str, dict[int, Any]]
+    measures: dict[str, Values]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The error items of a run, made ready once for all slices that rest on the same of them."""
+
+    found: Gathered
+    categories: Ints
+    ready: dict[tuple[bool, bytes], Items] = field(default_factory=dict)
+
+    def contrast(self, one: Slice) -> Contrast:
+        known = one.known
+        key = (one.within, known.tobytes())
+        if key not in self.ready:
+            missed = np.where(known, 1 - self.found.detected, np.nan)
+            strata = self.categories if one.within else None
+            self.ready[key] = Items.of(missed, self.found.cluster, strata)
+        rng = gathering.generator("blindspots", [self.found.run], one.name)
+        return self.ready[key].contrast(one.inside, rng)
 
 
 def blind_spots(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `blindspots`: of each run every value of the fields `by`, and every pair of values
     of two of them, against the rest of the error items; the largest difference first.
 
-    Fields are columns of items or their own. `rate` is the undetected rate of the slice's `n`
-    parsed items, `rest` that beside it. Slices other than an ability or a category are compared
-    within categories, and `difference` is that of Mantel and Haenszel. `p` is one-sided; `q`
-    (Benjamini and Hochberg) is over all `tests` of the run. A slice is `blind` with q below 0.05
-    and 10 points of difference or more, which is exploratory. Raises `UnknownField`.
+    Fields are columns of items, their own, or what is `measured`. `rate` is the undetected rate
+    of the slice's `n` parsed items, `rest` that beside it, of the items that have a value of these
+    fields at all. Slices other than an ability or a category are compared within categories, and
+    `difference` is that of Mantel and Haenszel. `p` is one-sided; `q` (Benjamini and Hochberg) is
+    over all `tests` of the run. A slice is `blind` with q below 0.05 and 10 points of difference
+    or more, which is exploratory. Raises `UnknownField`.
     """
-    named = detecting.groupings(project, by)
-    found = gathering.gather(runs, () if CATEGORY in by else (CATEGORY,), named)
-    return [row for one in found for row in _of_run(one, [group.name for group in named])]
-
-
-def _of_run(found: Gathered, names: Sequence[str]) -> list[dict[str, Any]]:
-    errors = found.only(~found.invariant)
-    held = {name: _texts(values) for name, values in errors.fields.items()}
-    # As numbers, since every slice sorts them.
-    _, categories = np.unique(held[CATEGORY], return_inverse=True)
-    said = f"searching run {found.run.number}"
-    tested = [
-        (name, _contrast(errors, name, inside, categories if within else None))
-        for name, inside, within in progress.through(list(_slices(names, held)), said)
+    runs = list(runs)
+    check(project, by)
+    read = _read(project, runs, by)
+    further = {CATEGORY, *(name for name in by if name in OF_OUTCOMES)}
+    further |= {"revision"} if read.measures else set()
+    # One run after the other where somebody hears of it, so that one alone is held in memory.
+    return [
+        row
+        for some in progress.apart(runs, gathering.READING)
+        for found in gathering.gather(some, sorted(further))
+        for row in _of_run(found.only(~found.invariant), read)
     ]
+
+
+def check(project: Project, by: Sequence[str]) -> list[Grouping]:
+    """What items have of these, but for what is measured. Raises `UnknownField`."""
+    return detecting.groupings(project, [name for name in by if name not in MEASURES])
+
+
+def _read(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Read:
+    """What is known of items beside their outcomes, once for all runs."""
+    measures = [name for name in by if name in MEASURES]
+    own = measured.own_instead(project, measures) if measures else set()
+    named = [
+        Grouping(name, name)
+        for name in by
+        if name not in OF_OUTCOMES and (name not in MEASURES or name in own)
+    ]
+    held: dict[str, dict[int, Any]] = {one.name: {} for one in named}
+    if named:
+        columns = ("pk", *(one.of() for one in named))
+        rows = Item.objects.in_project(project).order_by().values_list(*columns)
+        for pk, *values in rows.iterator(gathering.AT_A_TIME):
+            for one, value in zip(named, values, strict=True):
+                held[one.name][pk] = value
+    judged = Revision.objects.filter(
+        Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs)),
+        resolutions__current=True,
+    )
+    asked = [name for name in measures if name not in own]
+    return Read(tuple(by), held, measured.read(project, asked, judged) if asked else {})
+
+
+def _of_run(found: Gathered, read: Read) -> list[dict[str, Any]]:
+    _, categories = _coded(found.fields[CATEGORY])
+    prepared = Prepared(found, categories)
+    cut = list(_slices({name: _column(found, read, name) for name in read.names}))
+    said = f"searching run {found.run.number}"
+    tested = [(one, prepared.contrast(one)) for one in progress.through(cut, said)]
     qs = families.benjamini_hochberg([one.p for _, one in tested])
-    tests = sum(one.p is not None for _, one in tested)
     head = {
         **counting.run_columns(found.run),
-        "total": len(errors.item),
-        "missing": int(np.isnan(errors.detected).sum()),
+        "total": len(found.item),
+        "missing": int(np.isnan(found.detected).sum()),
+        "tests": sum(one.p is not None for _, one in tested),
     }
     rows = [
-        {**head, **_row(name, one, q), "tests": tests}
-        for (name, one), q in zip(tested, qs, strict=True)
+        {**head, **_names(one), **_row(contrast, q)}
+        for (one, contrast), q in zip(tested, qs, strict=True)
     ]
     return sorted(rows, key=_far)
 
 
-def _slices(names: Sequence[str], held: dict[str, Any]) -> Iterator[Slice]:
-    single: dict[str, list[tuple[str, Bools]]] = {}
-    for name in names:
-        values = sorted(set(held[name]) - {""})
-        # One value is no slice, and a field with many names the items themselves.
-        fits = 1 < len(values) <= MOST_VALUES
-        single[name] = [(f"{name}={one}", held[name] == one) for one in values if fits]
-    for name, found in single.items():
-        yield from ((title, inside, name not in OWN_STRATA) for title, inside in found)
-    for one, other in combinations(names, 2):
-        if {one, other} <= {*OWN_STRATA}:
+def _column(found: Gathered, read: Read, name: str) -> Any:
+    """What each item has of a field, "" for nothing."""
+    if name in read.measures:
+        values = read.measures[name]
+        keys = found.fields["revision"] if MEASURES[name].of == "revision" else found.item
+        return measured.binned(name, [values.get(key) for key in keys.tolist()])
+    if name in read.of_items:
+        values = read.of_items[name]
+        return ["" if (one := values.get(key)) is None else str(one) for key in found.item.tolist()]
+    return found.fields.get(name, [""] * len(found.item))
+
+
+def _slices(columns: dict[str, Any]) -> Iterator[Slice]:
+    groups = {name: _groups(name, column) for name, column in columns.items()}
+    for name, found in groups.items():
+        yield from (Slice((one,), name not in OWN_STRATA) for one in found)
+    for name, other in combinations(columns, 2):
+        if {name, other} <= {*OWN_STRATA}:
             continue
-        for first, inside in single[one]:
-            for second, also in single[other]:
-                if (both := inside & also).any():
-                    yield f"{first}, {second}", both, True
+        for pair in product(groups[name], groups[other]):
+            both = Slice(pair, True)
+            if both.inside.any():
+                yield both
 
 
-def _contrast(found: Gathered, name: str, inside: Bools, strata: Any) -> Contrast:
-    rng = gathering.generator("blindspots", [found.run], name)
-    return slices.contrast(1 - found.detected, inside, found.cluster, rng, strata)
+def _groups(name: str, column: Any) -> list[Group]:
+    values, codes = _coded(column)
+    known = codes != values.index("") if "" in values else np.full(codes.shape, True)
+    there = [value for value in values if value]
+    # One value is no slice, and a field with many names the items themselves.
+    if not 1 < len(there) <= MOST_VALUES:
+        return []
+    return [Group(name, value, codes == values.index(value), known) for value in there]
 
 
-def _row(name: str, one: Contrast, q: float | None) -> dict[str, Any]:
-    large = one.difference is not None and one.difference >= LEAST_DIFFERENCE
+def _coded(column: Any) -> tuple[list[str], Ints]:
+    """The values of a column in their order, and the place of each item's among them."""
+    held = list(column)
+    values = sorted(set(held))
+    places = {value: place for place, value in enumerate(values)}
+    return values, np.fromiter(map(places.__getitem__, held), dtype=int, count=len(held))
+
+
+def _names(one: Slice) -> dict[str, Any]:
+    first, *more = one.groups
+    second = more[0] if more else None
     return {
-        "slice": name,
-        "n": one.n,
-        "clusters": one.clusters,
-        "rate": one.rate,
-        "rest": one.rest,
+        "slice": one.name,
+        "field": first.name,
+        "value": first.value,
+        "second_field": second and second.name,
+        "second_value": second and second.value,
+    }
+
+
+def _row(one: Contrast, q: float | None) -> dict[str, Any]:
+    large = one.difference is not None and one.difference >= LEAST_DIFFERENCE
+    names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high")
+    return {
+        **{name: getattr(one, name) for name in names},
         "difference": one.difference,
         "p": one.p,
         "q": q,
         "blind": large and q < SIGNIFICANT if q is not None else None,
         "reason": one.reason or None,
     }
-
-
-def _texts(values: Any) -> Any:
-    return np.array(["" if one is None else str(one) for one in values], dtype=object)
 
 
 def _far(row: dict[str, Any]) -> tuple[bool, float, str]:

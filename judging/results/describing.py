@@ -6,7 +6,8 @@ from typing import Any
 
 from django.db.models import Count, F
 
-from annotation.leads.grouping import Grouping
+from annotation import tasktypes
+from annotation.leads.grouping import MOST_GROUPS, Grouping
 from annotation.models import Item, Project, Resolution, Revision
 from judging.results import detecting
 from judging.results.detecting import Group
@@ -14,17 +15,25 @@ from stats.rouge import unicode_words
 
 COLUMNS = ("n", "of", "value", "count", "share", "mean")
 LABEL, CATEGORY, WORDS = "label", "category", "words"
+# What begins the names of other answers, and of fields that items have of their own.
+ANSWERS, FIELDS = "answers.", "fields."
 AT_A_TIME = 500
+LONGEST = 80
+
+# Of each group, and each field there, how many items have which value.
+Values = dict[Group, dict[str, Counter[str]]]
 
 
 def dataset(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `dataset`: of each group of the items, by columns or fields of their own, a row a
-    label, a category and a text.
+    label, a category, a value of any other answer or field, and a text.
 
     `count` of the `n` items are held for the label in `value`, None for those that nothing holds
-    true of, or have the category; `share` is theirs. Of each text `mean` is the number of words,
-    as ROUGE-L takes them apart in any script, over the `count` items that have it. Items that
-    repeat another one, and those that people practise on, are no part. Raises `UnknownField`.
+    true of, or have the category; `share` is theirs. So it is with `answers.error_type` and
+    `fields.topic`, of which an item may have several values, so that shares can have a sum above
+    1; texts, and fields with more than 50 values, have no rows. Of each text `mean` is the number
+    of words, as ROUGE-L takes them apart in any script, over the `count` items that have it. Items
+    that repeat another one, and those that people practise on, are no part. Raises `UnknownField`.
     """
     named = detecting.groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()
@@ -33,6 +42,7 @@ def dataset(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     held = items.filter(resolutions__in=Resolution.objects.current())
     labels = _by_group(_counted(held, keys, {"value": F("resolutions__value")}))
     categories = _by_group(_counted(items, keys, {"value": F("category")}))
+    others = _others(_answers(project, held, named), _fields(items, named))
     words = _words(items, named)
     return [
         {**dict(zip(by, group, strict=True)), "n": n, **row}
@@ -40,6 +50,7 @@ def dataset(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
         for row in (
             *_shares(LABEL, labels[group] | _open(n, labels[group]), n),
             *_shares(CATEGORY, categories[group], n),
+            *(row for of, counts in others[group] for row in _shares(of, counts, n)),
             *_means(words[group]),
         )
     ]
@@ -48,6 +59,10 @@ def dataset(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
 def _counted(
     items: Any, keys: dict[str, Any], value: dict[str, Any]
 ) -> Iterator[tuple[Group, str | None, int]]:
+    """How many items each group has, and in it each value; without either, how many there are."""
+    if not keys and not value:
+        yield (), None, items.count()
+        return
     found = items.order_by().annotate(**{f"of_{name}": one for name, one in value.items()})
     for row in found.values(*(f"of_{name}" for name in value), **keys).annotate(n=Count("pk")):
         yield detecting.group_of(row[key] for key in keys), row.get("of_value"), row["n"]
@@ -71,6 +86,58 @@ def _open(n: int, labels: Counter[str | None]) -> Counter[str | None]:
 def _shares(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[str, Any]]:
     for value, count in sorted(counts.items(), key=lambda one: (one[0] is None, one[0] or "")):
         yield {"of": of, "value": value, "count": count, "share": count / n, "mean": None}
+
+
+def _answers(project: Project, held: Any, named: Sequence[Grouping]) -> Values:
+    """What is held true of items besides their label, in the fields that have answers to choose."""
+    task = tasktypes.of_project(project)
+    names = [field.name for field in task.fields if field.level and field is not task.deciding]
+    groups = [one.of() for one in named]
+    rows = held.order_by().values_list("resolutions__values", *groups).iterator(AT_A_TIME)
+    return _values(ANSWERS, (({name: said.get(name) for name in names}, g) for said, *g in rows))
+
+
+def _fields(items: Any, named: Sequence[Grouping]) -> Values:
+    groups = [one.of() for one in named]
+    rows = items.order_by().values_list("fields", *groups).iterator(AT_A_TIME)
+    return _values(FIELDS, ((fields, group) for fields, *group in rows))
+
+
+def _values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> Values:
+    """How many items have each value, each of several counting; names with too many are left."""
+    found: Values = defaultdict(lambda: defaultdict(Counter))
+    seen: dict[str, set[str]] = defaultdict(set)
+    for fields, group in rows:
+        for name, value in fields.items():
+            if _names_groups(seen[name]):
+                words = _words_of(value)
+                seen[name].update(words)
+                found[detecting.group_of(group)][name].update(words)
+    fit = sorted(name for name, values in seen.items() if _names_groups(values))
+    return {
+        group: {kind + name: fields[name] for name in fit if fields[name]}
+        for group, fields in found.items()
+    }
+
+
+def _names_groups(values: set[str]) -> bool:
+    """Whether these can name groups of items: few enough, and none of them a text."""
+    return len(values) <= MOST_GROUPS and all(len(one) <= LONGEST for one in values)
+
+
+def _words_of(value: Any) -> set[str]:
+    """The value of a field as words, several if it is a list."""
+    several = value if isinstance(value, list) else [value]
+    return {str(one) for one in several if one not in (None, "")}
+
+
+def _others(*kinds: Values) -> dict[Group, list[tuple[str, Counter[str | None]]]]:
+    """The fields of each group by name."""
+    found: dict[Group, list[tuple[str, Counter[str | None]]]] = defaultdict(list)
+    for values in kinds:
+        for group, fields in values.items():
+            found[group] += [(of, Counter[str | None](n)) for of, n in fields.items()]
+    return found
 
 
 def _words(items: Any, named: Sequence[Grouping]) -> dict[Group, dict[str, list[int]]]:

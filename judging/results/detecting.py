@@ -1,11 +1,11 @@
 """How well evaluators detect errors, against what experts said of the items (study 001).
 
 Positive is an error. An outcome counts as the headline figures count it: settled, on the item's
-main axis, the item held for the same thing now as when it was judged.
+main axis, the item held for the same thing now as when it was judged. One query serves all runs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from annotation.leads.grouping import COLUMNS, Grouping
 from annotation.models import Item, Project
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
+from judging.results import detecting_people, progress
 from judging.results.reports import UnknownField
 from stats import detection
 from stats.detection import Counts, Measure, Scores
@@ -22,7 +23,8 @@ from stats.detection import Counts, Measure, Scores
 ERROR, NO_ERROR = "error", "no_error"
 # The study's four prompts: two wordings, two orders of the options. A detector's row is their mean.
 PROMPTS = ("detect-1a", "detect-1b", "detect-2a", "detect-2b")
-MEAN = "mean"
+MEAN, PEOPLE = "mean", "people"
+READING, AT_A_TIME = "reading outcomes", 5_000
 FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
 
 VERDICTS = {"detected": True, "undetected": False}
@@ -47,9 +49,10 @@ Judged = dict[int, Said]
 @dataclass(frozen=True)
 class Row:
     """One row of the `detector` table; `run` None for the mean over the prompts of an endpoint,
-    and for a baseline, which has no endpoint either.
+    and for a baseline, chance or people, which has no endpoint either.
 
-    `n` counts items and `invalid` those without a verdict; for a mean the latter is one as well.
+    `n` counts items and `invalid` those without a verdict; for a mean, over prompts or over people,
+    the latter is one as well.
     """
 
     run: Run | None
@@ -77,15 +80,17 @@ class Row:
 
 def detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Row]:
     """The figures of every run that judged error items, by fields of the items; then those of
-    the baselines on all of these items, then the means.
+    the baselines on all of these items and of people on the items that they were given for it,
+    then the means.
 
     `by` names columns that items have (category, origin ...) or fields of their own; it may be
     empty: one row a run. Of several runs of one prompt at one endpoint that have a group, the
     last enters its mean. Raises `UnknownField`.
     """
     named = groupings(project, by)
-    rows = [row for run in runs for row in _of_run(run, named)]
-    return [*rows, *_baselines(runs, named), *_means(rows)]
+    rows = list(_of_runs(runs, named))
+    people = _people(project, named) if rows else ()
+    return [*rows, *_baselines(runs, named), *people, *_means(rows)]
 
 
 def groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
@@ -120,12 +125,15 @@ def by_endpoint(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def by_item(run: Run, named: Sequence[Grouping]) -> dict[Group, Judged]:
-    """What a run said of each item, by group."""
-    said: dict[Group, Judged] = defaultdict(dict)
-    columns = ("item", "truth", "result", "cluster", *(one.of("item__") for one in named))
-    for item, truth, result, cluster, *group in judged([run]).values_list(*columns):
-        said[group_of(group)][item] = Said(truth == ERROR, VERDICTS.get(result), cluster)
+def by_run(runs: Sequence[Run], named: Sequence[Grouping]) -> dict[int, dict[Group, Judged]]:
+    """What each run said of each item, by group; a run that judged nothing has no group."""
+    said: dict[int, dict[Group, Judged]] = {run.pk: defaultdict(dict) for run in runs}
+    columns = ("run", "item", "truth", "result", "cluster", *(one.of("item__") for one in named))
+    for some in progress.apart(runs, READING):
+        found = judged(some).values_list(*columns).iterator(chunk_size=AT_A_TIME)
+        for run, item, truth, result, cluster, *group in found:
+            verdict = Said(truth == ERROR, VERDICTS.get(result), cluster)
+            said[run][group_of(group)][item] = verdict
     return said
 
 
@@ -134,14 +142,22 @@ def scores_of(said: Judged, items: Iterable[int]) -> Scores:
     return detection.scores(detection.tally(said[item][:2] for item in items))
 
 
-def _of_run(run: Run, named: Sequence[Grouping]) -> Iterator[Row]:
-    counts: dict[Group, Counts] = defaultdict(Counts)
-    for group, is_error, row in _counted([run], named, "result", n=Count("pk")):
-        counts[group] += _cell(is_error, VERDICTS.get(row["result"]), row["n"])
-    for group, found in sorted(counts.items()):
-        scores = detection.scores(found)
+def lacking(prompts: Collection[str], sizes: Iterable[int]) -> str:
+    """Why there is no mean over prompts, which have so many items each; "" if there is one."""
+    if absent := [slug for slug in PROMPTS if slug not in prompts]:
+        return f"no run of {', '.join(absent)}"
+    return "the prompts have unequal numbers of items" if len(set(sizes)) > 1 else ""
+
+
+def _of_runs(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[Row]:
+    counts: dict[int, dict[Group, Counts]] = defaultdict(lambda: defaultdict(Counts))
+    for group, is_error, row in _counted(runs, named, "run", "result", n=Count("pk")):
+        counts[row["run"]][group] += _cell(is_error, VERDICTS.get(row["result"]), row["n"])
+    for run in runs:
         names = (run.endpoint.name, run.strategy.slug)
-        yield Row(run, *names, _named(named, group), scores, found.n, found.missing)
+        for group, found in sorted(counts[run.pk].items()):
+            scores = detection.scores(found)
+            yield Row(run, *names, _named(named, group), scores, found.n, found.missing)
 
 
 def _baselines(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[Row]:
@@ -153,6 +169,16 @@ def _baselines(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[Row]:
     for group, found in sorted(counts.items()):
         for slug, of in BASELINES.items():
             yield Row(None, "", slug, _named(named, group), of(found), found.n, 0)
+
+
+def _people(project: Project, named: Sequence[Grouping]) -> Iterator[Row]:
+    """The mean over people, each on the items that they labelled (section 3.3, tables 4 and 8)."""
+    for group, people in sorted(detecting_people.verdicts(project, named).items()):
+        counts = [detection.tally(said.values()) for said in people.values()]
+        items = {item for said in people.values() for item in said}
+        invalid = sum(one.missing for one in counts) / len(counts)
+        scores = detection.mean([detection.scores(one) for one in counts])
+        yield Row(None, "", PEOPLE, _named(named, group_of(group)), scores, len(items), invalid)
 
 
 def _counted(
@@ -188,13 +214,7 @@ def _means(rows: Iterable[Row]) -> Iterator[Row]:
 def _mean(endpoint: str, rows: Sequence[Row]) -> Row:
     """The mean over the four prompts' values; none unless all are there, over as many items."""
     scores = detection.mean([row.scores for row in rows])
-    there = {row.strategy for row in rows}
-    reason = ""
-    if absent := [slug for slug in PROMPTS if slug not in there]:
-        reason = f"no run of {', '.join(absent)}"
-    elif len({row.n for row in rows}) > 1:
-        reason = "the prompts have unequal numbers of items"
-    if reason:
+    if reason := lacking({row.strategy for row in rows}, (row.n for row in rows)):
         scores = Scores(scores.n, scores.invalid, None, None, None, None, None, reason)
     invalid = sum(row.invalid for row in rows) / len(rows)
     return Row(None, endpoint, MEAN, rows[0].group, scores, min(row.n for row in rows), invalid)

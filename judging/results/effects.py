@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from judging.models import Run
-from judging.results import detecting
-from judging.results.detecting import FIGURES, MEAN, PROMPTS, Group, Judged, Said
+from judging.results import detecting, detecting_parts, progress
+from judging.results.detecting import FIGURES, MEAN, Judged, Said
 from judging.strategies import digest
 from stats import bootstrap, detection
 from stats.detection import Measure, Scores
@@ -26,6 +25,7 @@ from stats.estimates import Estimate
 BASE = "detect-1a"
 # The study's stars: one-sided, uncorrected.
 TEST_DRAWS, STARRED = 1_000, 0.1
+COMPARING = "comparing with prompt 1-A"
 # The order of the options in either wording, and the wording: recall of the first minus the second.
 BIASES = {
     "order-1": (("detect-1a",), ("detect-1b",)),
@@ -91,24 +91,24 @@ class Change:
 def changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[Change]:
     """Every run that judged errors beside its evaluator's last run of prompt 1-A over the group, by
     fields of the items. Evaluators without one have no rows. Raises `UnknownField`."""
-    named = detecting.groupings(project, by)
-    for found in detecting.by_endpoint(runs).values():
-        before = _last([run for run in found if run.strategy.slug == BASE], named)
-        for run in (run for run in found if before and run.strategy.slug != BASE):
-            after = detecting.by_item(run, named)
-            for group in sorted(before.keys() & after.keys()):
-                base, said = before[group]
-                pair = (said, after[group])
-                yield from _changes(run, base, dict(zip(by, group, strict=True)), *pair)
-
-
-def _last(runs: Sequence[Run], named: Sequence[Grouping]) -> dict[Group, tuple[Run, Judged]]:
-    """Of each group the last run that judged items of it, and what it said of them: parts of a
-    study may be runs of their own."""
-    groups = (
-        (group, run, said) for run in runs for group, said in detecting.by_item(run, named).items()
-    )
-    return {group: (run, said) for group, run, said in groups}
+    said = detecting.by_run(runs, detecting.groupings(project, by))
+    every = [
+        (run, before)
+        for found in detecting.by_endpoint(runs).values()
+        if (
+            before := detecting_parts.last(
+                [run for run in found if run.strategy.slug == BASE], said
+            )
+        )
+        for run in found
+        if run.strategy.slug != BASE
+    ]
+    for run, before in progress.through(every, COMPARING):
+        after = said[run.pk]
+        for group in sorted(before.keys() & after.keys()):
+            base, first = before[group]
+            pair = (first, after[group])
+            yield from _changes(run, base, dict(zip(by, group, strict=True)), *pair)
 
 
 def _changes(
@@ -198,17 +198,13 @@ class Bias:
 def biases(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Bias]:
     """What the order of the options and the wording change, for each evaluator with more than one
     of the four prompts and each group; then the means. Raises `UnknownField`."""
-    named = detecting.groupings(project, by)
+    said = detecting.by_run(runs, detecting.groupings(project, by))
     rows: list[Bias] = []
     for endpoint, found in detecting.by_endpoint(runs).items():
-        said: dict[Group, dict[str, Judged]] = defaultdict(dict)
-        for slug in PROMPTS:
-            of_prompt = _last([run for run in found if run.strategy.slug == slug], named)
-            for group, (_, judged) in of_prompt.items():
-                said[group][slug] = judged
-        for group, asked in sorted(said.items()):
+        for group, asked in sorted(detecting_parts.by_prompt(found, said).items()):
             if len(asked) > 1:
-                rows += _biases(endpoint, dict(zip(by, group, strict=True)), asked)
+                judged = {slug: one for slug, (_, one) in asked.items()}
+                rows += _biases(endpoint, dict(zip(by, group, strict=True)), judged)
     return [*rows, *_means(rows, by)]
 
 

@@ -5,8 +5,8 @@ state of what they rest on; until then it says how far that is. `make` waits for
 instead. Both give the same rows.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,19 +16,34 @@ from django.utils.datastructures import MultiValueDict
 from annotation.leads import grouping
 from annotation.models import Item, Project
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import aligning_scores, detecting, keeping, reports, states, tables
-from judging.results.counting import check
+from judging.results import (
+    aligning_scores,
+    blindspots,
+    detecting,
+    keeping,
+    measured,
+    reports,
+    states,
+    tables,
+)
+from judging.results.counting import UnknownField, check
 from judging.results.keeping import Wish
+from judging.results.kinds import Figures
 
 BY = "ability,category"
 GROUPED = (
-    "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations and missing: "
-    f"{', '.join(reports.FIELDS)}, or empty for one row a run; detector, changes, bias, "
-    f"blindspots, majority and dataset: {', '.join(grouping.COLUMNS)} and any field that the items "
+    "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations, doses, "
+    f"penalties and missing: {', '.join(reports.FIELDS)}, or empty for one row a run; detector, "
+    "detector_ranges, error_kinds, changes, bias, "
+    f"majority and dataset: {', '.join(grouping.COLUMNS)} and any field that the items "
     "have of their own, such as task or response_model, or empty; alignment, alignment_groups, "
     "ceiling, alt_test, by_score, pairs and points: these and answer_length, short or long by the "
-    "median number of words of the expected answer; forecast and board: one field of the items"
+    "median number of words of the expected answer; forecast and board: one field of the items; "
+    f"blindspots: columns and fields of items, and {', '.join(measured.MEASURES)}"
 )
+
+# What a query says of the whole table, and not of its rows.
+NAMED_OTHERWISE = ("run", "by")
 
 
 class UnknownRun(ValueError):
@@ -104,16 +119,18 @@ class Asked:
         return [] if self._kind.of_items else self.runs
 
     @property
-    def _kind(self) -> tables.Figures:
+    def _kind(self) -> Figures:
         return tables.RESULTS[self.table]
 
 
 def make(project: Project, table: str, query: MultiValueDict[str, str]) -> Made:
-    """A table of `tables.RESULTS` for `?run=N&run=M&by=field,field`, however long it takes.
+    """A table of `tables.RESULTS` for `?run=N&run=M&by=field,field`, however long it takes; with
+    `&column=value` the rows alone that have it.
 
     Raises `UnknownRun` for a run, `reports.UnknownField` for a field that is not there.
     """
-    return made(asked(project, table, chosen(project, query), fields(query.get("by", BY))))
+    found = asked(project, table, chosen(project, query), fields(query.get("by", BY)))
+    return narrowed(made(found), query)
 
 
 def ask(project: Project, table: str, query: MultiValueDict[str, str]) -> Made | Making:
@@ -122,7 +139,10 @@ def ask(project: Project, table: str, query: MultiValueDict[str, str]) -> Made |
     Ring for a worker then (`tasks.ring_for`); without that it begins some seconds later. Raises
     as `make` does.
     """
-    return answer(asked(project, table, chosen(project, query), fields(query.get("by", BY))))
+    found = answer(asked(project, table, chosen(project, query), fields(query.get("by", BY))))
+    if isinstance(found, Made):
+        return narrowed(found, query)
+    return replace(found, last=found.last and narrowed(found.last, query))
 
 
 def asked(project: Project, table: str, runs: Sequence[Run], by: Sequence[str]) -> Asked:
@@ -130,11 +150,24 @@ def asked(project: Project, table: str, runs: Sequence[Run], by: Sequence[str]) 
     groups = tables.RESULTS[table].groups
     if groups == "items":
         detecting.groupings(project, by)
+    elif groups == "slices":
+        blindspots.check(project, by)
     elif groups == "answers":
         aligning_scores.named(project, by)
     elif groups == "outcomes":
         check(by)
+    _check_names(table, by)
     return Asked(project, table, list(runs), list(by))
+
+
+def _check_names(table: str, by: Sequence[str]) -> None:
+    """Raise `UnknownField` for a field that a row could not hold beside a column of its name."""
+    columns = tables.columns(table, by)
+    if taken := [name for name in by if columns.count(name) > 1]:
+        raise UnknownField(
+            f"The table {table} has a column {', '.join(taken)} of its own. Give the items' field"
+            " another name to group by it."
+        )
 
 
 def answer(asked: Asked, now: datetime | None = None) -> Made | Making:
@@ -200,6 +233,22 @@ def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
     if len(runs) < len(set(map(int, named))):
         raise UnknownRun(f"{project.slug} has not all of these runs.")
     return runs
+
+
+def fits(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:
+    """Whether a row has what a query says of these columns; "" and no word of one are anything."""
+    return all(query.get(name, "") in ("", word(row[name])) for name in names if name in row)
+
+
+def narrowed(made: Made, query: Mapping[str, str]) -> Made:
+    """The rows alone that have what the query says of their columns."""
+    names = [name for name in made.columns if name not in NAMED_OTHERWISE]
+    return replace(made, rows=[row for row in made.rows if fits(row, names, query)])
+
+
+def word(value: Any) -> str:
+    """A value of a row as an address says it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _of_wish(wish: Wish) -> tuple[str, Iterable[dict[str, Any]]]:

@@ -6,11 +6,28 @@ from typing import Any
 
 import django_filters
 from django import forms
+from django.db.models import Q, TextField
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 
 from annotation import taxonomy
+from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet, RunQuerySet
+from judging.results import audits, narrowing
 
+BESIDE = {
+    narrowing.HERE: "Noticed more than by run",
+    narrowing.THERE: "Noticed less than by run",
+    narrowing.DIFFERS: "Other than by run",
+    narrowing.BOTH: "Parsed by run as well",
+    narrowing.SHARED: "Counted of run as well",
+}
+EFFECTS = {
+    "first_twice": "The first answer twice",
+    "second_twice": "The second answer twice",
+    "half_tie": "A tie in one order",
+}
 RESULTS = {
     "parsed": "Detected or undetected",
     "detected": "Detected",
@@ -18,12 +35,22 @@ RESULTS = {
     "missing": "Missing",
     "pending": "Pending",
 }
-MOVED = ("moved_from", "moved_below")
+# Few ask for these; they come with links from figures.
+BEHIND_FIGURES = (
+    "moved_from", "moved_below", "gold_from", "gold_to", "slice", "second_slice", "origin",
+    "order_effect", *BESIDE, "repeats", "audited", "dose", "expected",
+)  # fmt: skip
 ITEMS = {
     "errors": "With an error",
     "invariant": "Score-invariant",
     "repeats": "Repeats of others",
 }
+AUDITED = {
+    "-".join(filter(None, (verdict, quality))): f"Verdict {verdict}, {quality or 'any'} explanation"
+    for verdict in ("right", "wrong")
+    for quality in ("", *audits.QUALITIES, audits.OPEN)
+}
+TRUTHS = {"error": "An error", "no_error": "No error"}
 COUNTED = {"yes": "Counted", "no": "Left out"}
 
 
@@ -88,10 +115,61 @@ class OutcomeFilter(django_filters.FilterSet):
 
     moved_from = django_filters.NumberFilter(label="Scored above gold by", method="as_moved")
     moved_below = django_filters.NumberFilter(label="and by less than", method="as_moved")
+    gold_from = django_filters.NumberFilter(label="Gold scored from", method="as_gold")
+    gold_to = django_filters.NumberFilter(label="to", method="as_gold")
+    slice = django_filters.CharFilter(label="Slice", max_length=300, method="of_slice")
+    second_slice = django_filters.CharFilter(label="and", max_length=300, method="of_slice")
+    origin = django_filters.CharFilter(field_name="item__origin", label="Origin", max_length=40)
+    order_effect = django_filters.ChoiceFilter(
+        field_name="values__order_effect",
+        label="The place decided",
+        choices=[*EFFECTS.items()],
+        empty_label="All",
+    )
+    only_here = django_filters.NumberFilter(label=BESIDE[narrowing.HERE], method="beside")
+    only_there = django_filters.NumberFilter(label=BESIDE[narrowing.THERE], method="beside")
+    differs_from = django_filters.NumberFilter(label=BESIDE[narrowing.DIFFERS], method="beside")
+    in_both = django_filters.NumberFilter(label=BESIDE[narrowing.BOTH], method="beside")
+    shared_with = django_filters.NumberFilter(label=BESIDE[narrowing.SHARED], method="beside")
+    repeats = django_filters.ChoiceFilter(
+        label="Repeats",
+        choices=[("changing", "Changed their result")],
+        method="of_repeated",
+        empty_label="All",
+    )
+
+    audited = django_filters.ChoiceFilter(
+        label="In an audit", choices=[*AUDITED.items()], method="of_audited", empty_label="All"
+    )
+
+    dose = django_filters.NumberFilter(
+        label="Errors in the answer", method="of_dose", min_value=0, max_value=99_999
+    )
+    expected = django_filters.CharFilter(
+        label="Expected penalty", method="of_expected", max_length=40
+    )
+
+    truth = django_filters.ChoiceFilter(
+        choices=[*TRUTHS.items()], label="Held for", empty_label="All"
+    )
+    kind = django_filters.CharFilter(label="Kind of error", method="of_kind", max_length=120)
 
     class Meta:
         model = Outcome
         fields: list[str] = []
+
+    def of_kind(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        """`field:value` of what is held true of the item now; of no value those that have none."""
+        field, _, kind = value.partition(":")
+        # As text, since SQLite would read what a text out of JSON is compared with as JSON.
+        said = Cast(KT(f"values__{field}"), TextField())
+        held = Resolution.objects.current().alias(said=said)
+        if not kind:
+            named = held.exclude(said=None).exclude(said__in=["", "[]"])
+            return found.exclude(item__resolutions__in=named)
+        # A list of choices is text here, in which each stands in quotes.
+        has = Q(said=kind) | Q(said__contains=f'"{kind}"')
+        return found.filter(item__resolutions__in=held.filter(has))
 
     def with_result(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return found.parsed() if value == "parsed" else found.filter(result=value)
@@ -109,8 +187,35 @@ class OutcomeFilter(django_filters.FilterSet):
         end = "gte" if name == "moved_from" else "lt"
         return found.with_moved().filter(**{f"moved__{end}": float(value)})
 
+    def as_gold(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
+        """At least, or at most."""
+        end = "gte" if name == "gold_from" else "lte"
+        return narrowing.gold_scored(found, **{end: float(value)})
+
+    def of_slice(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return narrowing.in_slice(found, value)
+
+    def of_dose(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
+        return narrowing.of_dose(found, int(value)) if value == int(value) else found.none()
+
+    def of_expected(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return narrowing.expecting_it(found, value)
+
+    def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
+        """Beside the run of this number; no other number is one."""
+        number = int(value) if value == int(value) and 0 < value < 10**9 else 0
+        return narrowing.beside(found, number, name)
+
+    def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return narrowing.changing(found)
+
+    def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        return audits.behind(found, *value.split("-"))
+
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return found.counted() if value == "yes" else found.not_counted()
+        """Of several axes the item's own alone: no figure is about the others."""
+        own = found.main()
+        return own.counted() if value == "yes" else own.not_counted()
 
     def offer(self, kinds: Iterable[Mapping[str, Any]]) -> forms.Form:
         """The form of the filter, which offers what the run holds and nothing else."""
@@ -120,8 +225,8 @@ class OutcomeFilter(django_filters.FilterSet):
             chosen = self.data.get(name)
             choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
-        for name in MOVED:
-            # Few ask for it, and only scores of both answers have it.
+        for name in (*BEHIND_FIGURES, "truth", "kind"):
+            # Few ask for it, and not every run has it.
             if not self.data.get(name):
                 del self.form.fields[name]
         return self.form

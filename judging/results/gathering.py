@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from annotation.leads.grouping import Grouping
 from judging.models import Outcome, Run
+from judging.querysets import OutcomeQuerySet
 from judging.results import counting, progress
 from judging.strategies import digest
 
@@ -35,8 +36,8 @@ class Gathered:
     invariant: Bools
     fields: dict[str, NDArray[Any]]
 
-    def only(self, these: Bools) -> "Gathered":
-        """Some of the items."""
+    def only(self, these: Bools | Ints) -> "Gathered":
+        """Some of the items: those that a mask picks, or those at these places."""
         return Gathered(
             self.run,
             self.item[these],
@@ -48,11 +49,18 @@ class Gathered:
 
 
 def gather(
-    runs: Iterable[Run], fields: Sequence[str] = (), groups: Sequence[Grouping] = ()
+    runs: Iterable[Run],
+    fields: Sequence[str] = (),
+    groups: Sequence[Grouping] = (),
+    *,
+    among: OutcomeQuerySet | None = None,
 ) -> list[Gathered]:
     """The counted items of runs that judge error items or score-invariant ones, repeats of other
-    items left out, with fields of outcomes and what items are grouped by, by name. One query for
-    all, one a run where somebody hears how far it is, and none without such a run."""
+    items left out, with fields of outcomes and what items are grouped by, by name.
+
+    `among`: of these outcomes alone; what they are annotated with is a field of theirs. One query
+    for all, one a run where somebody hears how far it is, and none without such a run.
+    """
     runs = list(runs)
     asked = counting.asked(runs)
     chosen = [run for run in runs if asked[run.pk].frame in FRAMES]
@@ -61,7 +69,8 @@ def gather(
     said = ("run", "item", "cluster", "result", "share", "invariant")
     columns = (*said, *fields, *(one.of("item__") for one in groups))
     names = (*fields, *(one.name for one in groups))
-    found = Outcome.objects.counted().main().exclude(ability="").order_by().values_list(*columns)
+    every = Outcome.objects.all() if among is None else among
+    found = every.counted().main().exclude(ability="").order_by().values_list(*columns)
     rows: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in chosen}
     for some in progress.apart(chosen, READING):
         for row in found.filter(run__in=some).iterator(chunk_size=AT_A_TIME):

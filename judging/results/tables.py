@@ -3,30 +3,26 @@
 N tables and M formats, never N x M: a table gives columns and rows, `formats.writers` the rest.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from annotation import ledger
 from annotation import tables as annotation_tables
-from annotation.leads import agreement
-from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from annotation.tables import Table
 from judging.models import Call, Outcome, Run
 from judging.results import (
     absent,
-    aligning,
-    aligning_people,
-    aligning_points,
     audited,
     blindspots,
     comparing,
     costing,
     describing,
     detecting,
+    detecting_kinds,
+    detecting_ranges,
+    dosing,
     effects,
     explaining,
     reports,
@@ -34,134 +30,50 @@ from judging.results import (
     sensing,
     verdicts,
 )
-
-# Outcomes that the database sums within a tenth of a second, and ones that are drawn, dealt or
-# searched through.
-MANY, FEW = 50_000, 5_000
-# Ones of which every group is drawn several times over.
-SOME = 500
-
-
-@dataclass(frozen=True)
-class Figures:
-    """A `results` table: its columns beside the fields it is grouped by, and how it is made.
-
-    `before` are columns that stand between the run and the fields; a table that is `of_items` has
-    no run. `at_once`: of so many outcomes (or items) it is made while one waits, of more by a
-    worker; None for one that is always made at once. `of_people`: it rests on labels as well, or
-    on items beside those of the runs. `groups`: whose fields it is grouped by, if that can be
-    checked before it is made.
-    """
-
-    columns: tuple[str, ...]
-    grouped: bool
-    rows: Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]
-    before: tuple[str, ...] = ()
-    of_items: bool = False
-    at_once: int | None = FEW
-    of_people: bool = True
-    groups: Literal["outcomes", "items", "answers", ""] = ""
+from judging.results.kinds import (
+    MANY,
+    RUN,
+    SOME,
+    Figures,
+    Rows,
+    of_all,
+    of_items,
+    of_project,
+    of_runs,
+    summed,
+)
+from judging.results.tables_of_leads import OF_LEADS
+from judging.results.tables_of_people import OF_PEOPLE
 
 
-def _categories(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterable[dict[str, Any]]:
-    return annotation_tables.TABLES["categories"].rows(project)
-
-
-def _undetected(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _undetected(runs: Sequence[Run], by: Sequence[str]) -> Rows:
     return [row.as_row() for row in reports.undetected(runs, by)]
 
 
-def _detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
     return [row.as_row() for row in detecting.detector(project, runs, by)]
 
 
-def _changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
     return [row.as_row() for row in effects.changes(project, runs, by)]
 
 
-def _bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
     return [row.as_row() for row in effects.biases(project, runs, by)]
 
 
-def _audited(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _audited(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
     return audited.audited(project, runs)
 
 
-def _dataset(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
-    return describing.dataset(project, by)
-
-
-def _majorities(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterable[dict[str, Any]]:
-    return aligning_people.majorities(project, by)
-
-
-def _agreement(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterable[dict[str, Any]]:
-    return agreement.rows(project)
-
-
-def _confusion(
-    project: Project, runs: Sequence[Run], by: Sequence[str]
-) -> Iterable[dict[str, Any]]:
-    return agreement.confusions(project)
-
-
-def _of_runs(
-    rows: Callable[[Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]],
-) -> Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]:
-    """A table that needs the runs alone."""
-
-    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
-        return rows(runs, by)
-
-    return made
-
-
-def _of_all(
-    rows: Callable[[Sequence[Run]], Iterable[dict[str, Any]]],
-) -> Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]:
-    """A table that needs the runs alone, and has groups of its own."""
-
-    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
-        return rows(runs)
-
-    return made
-
-
-def _of_leads(
-    rows: Callable[[Project, Grouping], Iterable[dict[str, Any]]],
-) -> Callable[[Project, Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]:
-    """A report of leads as a table; runs are nothing to it, and `by` names a group of items."""
-
-    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
-        return rows(project, ledger.by_named(project, list(by)))
-
-    return made
-
-
-def _summed(
-    columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Iterable[dict[str, Any]]]
-) -> Figures:
-    """A table that the database sums up out of outcomes, by the fields that those have."""
-    return Figures(
-        ("total", "missing", *columns),
-        True,
-        _of_runs(rows),
-        at_once=MANY,
-        of_people=False,
-        groups="outcomes",
-    )
-
-
-RUN = ("run", "endpoint", "strategy")
 RESULTS: dict[str, Figures] = {
-    "categories": Figures(("ability", "category", "items"), False, _categories, at_once=None),
-    "undetected": _summed(
+    "categories": Figures(
+        ("ability", "category", "items"),
+        False,
+        of_project(annotation_tables.TABLES["categories"].rows),
+        at_once=None,
+    ),
+    "undetected": summed(
         (
             "parsed",
             "detected",
@@ -174,33 +86,44 @@ RESULTS: dict[str, Figures] = {
         ),
         _undetected,
     ),
-    "scores": _summed(scoring.COLUMNS, scoring.scores),
-    "score_changes": _summed(scoring.CHANGE_COLUMNS, scoring.changes),
-    "verdicts": _summed(verdicts.COLUMNS, verdicts.verdicts),
-    "order_effect": _summed(verdicts.ORDER_COLUMNS, verdicts.order),
-    "repeats": _summed(verdicts.REPEAT_COLUMNS, verdicts.repeats),
-    "explanations": _summed(explaining.COLUMNS, explaining.explanations),
+    "scores": summed(scoring.COLUMNS, scoring.scores),
+    "score_changes": summed(scoring.CHANGE_COLUMNS, scoring.changes),
+    "verdicts": summed(verdicts.COLUMNS, verdicts.verdicts),
+    "order_effect": summed(verdicts.ORDER_COLUMNS, verdicts.order),
+    "repeats": summed(verdicts.REPEAT_COLUMNS, verdicts.repeats),
+    "explanations": summed(explaining.COLUMNS, explaining.explanations),
     "left_out": Figures(
         (*RUN, *reports.LEFT_OUT),
         False,
-        _of_all(reports.left_out),
+        of_all(reports.left_out),
         at_once=MANY,
         of_people=False,
     ),
     "sensitivity": Figures(
-        (*RUN, *sensing.COLUMNS), False, _of_all(sensing.sensitivities), of_people=False
+        (*RUN, *sensing.COLUMNS), False, of_all(sensing.sensitivities), of_people=False
     ),
-    "compare": Figures(comparing.COLUMNS, False, _of_all(comparing.compare), of_people=False),
+    "doses": Figures(
+        dosing.DOSE_COLUMNS,
+        True,
+        of_runs(dosing.doses),
+        at_once=SOME,
+        of_people=False,
+        groups="outcomes",
+    ),
+    "penalties": Figures(
+        dosing.PENALTY_COLUMNS, True, dosing.penalties, at_once=SOME, groups="outcomes"
+    ),
+    "compare": Figures(comparing.COLUMNS, False, of_all(comparing.compare), of_people=False),
     "blindspots": Figures(
-        (*RUN, *blindspots.COLUMNS), False, blindspots.blind_spots, of_people=False, groups="items"
+        (*RUN, *blindspots.COLUMNS), False, blindspots.blind_spots, at_once=SOME, groups="slices"
     ),
     "cost": Figures(
-        (*RUN, *costing.COLUMNS), False, _of_all(costing.costs), at_once=MANY, of_people=False
+        (*RUN, *costing.COLUMNS), False, of_all(costing.costs), at_once=MANY, of_people=False
     ),
     "missing": Figures(
         absent.COLUMNS,
         True,
-        _of_runs(absent.missing),
+        of_runs(absent.missing),
         ("total", "missing"),
         of_people=False,
         groups="outcomes",
@@ -210,7 +133,22 @@ RESULTS: dict[str, Figures] = {
         True,
         _detector,
         ("total", "missing"),
+        groups="items",
+    ),
+    "detector_ranges": Figures(
+        detecting_ranges.COLUMNS,
+        True,
+        detecting_ranges.ranges,
+        ("total", "missing"),
         of_people=False,
+        groups="items",
+    ),
+    # The task of the project says which fields are kinds.
+    "error_kinds": Figures(
+        detecting_kinds.COLUMNS,
+        True,
+        detecting_kinds.kinds,
+        ("total", "missing"),
         groups="items",
     ),
     "changes": Figures(
@@ -224,57 +162,13 @@ RESULTS: dict[str, Figures] = {
     "bias": Figures(
         effects.BIAS_COLUMNS, True, _bias, ("total", "missing"), of_people=False, groups="items"
     ),
-    "alignment": Figures(
-        aligning.COLUMNS, True, aligning.alignment, aligning.BEFORE, at_once=SOME, groups="answers"
+    **OF_PEOPLE,
+    "dataset": Figures(
+        describing.COLUMNS, True, of_items(describing.dataset), of_items=True, groups="items"
     ),
-    "alignment_groups": Figures(
-        (*RUN, *aligning.GROUP_COLUMNS), False, aligning.over_groups, groups="answers"
-    ),
-    "ceiling": Figures(
-        aligning_people.CEILING_COLUMNS,
-        True,
-        aligning_people.ceilings,
-        aligning.BEFORE,
-        at_once=SOME,
-        groups="answers",
-    ),
-    "alt_test": Figures(
-        aligning_people.TEST_COLUMNS,
-        True,
-        aligning_people.alt_tests,
-        aligning.BEFORE,
-        groups="answers",
-    ),
-    "by_score": Figures(
-        aligning_points.SCORE_COLUMNS,
-        True,
-        aligning_points.by_score,
-        aligning.BEFORE,
-        groups="answers",
-    ),
-    "pairs": Figures(
-        aligning_points.CELL_COLUMNS,
-        True,
-        aligning_points.cells,
-        aligning.BEFORE,
-        groups="answers",
-    ),
-    "points": Figures(
-        aligning_points.POINT_COLUMNS, True, aligning_points.points, groups="answers"
-    ),
-    "majority": Figures(
-        aligning_people.MAJORITY_COLUMNS, True, _majorities, of_items=True, groups="items"
-    ),
-    "dataset": Figures(describing.COLUMNS, True, _dataset, of_items=True, groups="items"),
     # It rests on other projects, of whose changes this one does not hear.
     "audits": Figures((*RUN, *audited.COLUMNS), False, _audited, at_once=None),
-    "agreement": Figures(agreement.COLUMNS, False, _agreement, at_once=None),
-    "confusion": Figures(agreement.CONFUSION_COLUMNS, False, _confusion, at_once=None),
-    "pace": Figures(ledger.PEOPLE, False, _of_leads(ledger.people), at_once=None),
-    "forecast": Figures(ledger.GROUPS, False, _of_leads(ledger.groups), at_once=None),
-    "choices": Figures(ledger.CHOICES, False, _of_leads(ledger.choices), at_once=None),
-    "dropped": Figures(ledger.DROPPED, False, _of_leads(ledger.dropped), at_once=None),
-    "board": Figures(ledger.BOARD, False, _of_leads(ledger.categories), at_once=None),
+    **OF_LEADS,
 }
 
 
@@ -300,7 +194,7 @@ def calls(project: Project) -> Iterator[dict[str, Any]]:
 
 def outcomes(project: Project) -> Iterator[dict[str, Any]]:
     """Every outcome of the project's runs; the figures are made of those that are `counted`."""
-    counted = Outcome.objects.counted().filter(pk=OuterRef("pk"))
+    counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
     found = (
         Outcome.objects.filter(run__project=project)
         .select_related("run__strategy", "run__endpoint", "item", "revision")

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -20,7 +21,7 @@ from judging.preparing import offering
 from judging.providers import PROVIDERS
 from judging.recorded import differing
 from judging.results.filters import OutcomeFilter, RunFilter
-from judging.running import canaries, reparsing, runs, steering
+from judging.running import canaries, reparsing, runs, steering, tallies
 
 PAGE = 50
 SAID = {
@@ -41,11 +42,13 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     every = Run.objects.in_project(member.project)
     narrowed = RunFilter(request.GET, queryset=every)
     pages = Paginator(narrowed.qs.for_list(), PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    tallies.with_items(page, timezone.now())
     context = {
         "project": member.project,
         "member": member,
         "filters": narrowed.offer(every.values_list("strategy__slug", "endpoint__name").distinct()),
-        "page": pages.get_page(request.GET.get("page")),
+        "page": page,
         "any_runs": every.exists(),
     }
     return render(request, "judging/runs.html", context)

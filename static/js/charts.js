@@ -10,40 +10,45 @@ const OPTIONS = {
   tooltip: { disableDefaultStyle: true },
 };
 
-function colour(name) {
-  const probe = document.createElement("span");
-  probe.className = "swatch";
-  probe.dataset.colour = name;
-  document.body.append(probe);
-  const value = getComputedStyle(probe).color;
-  probe.remove();
-  return value;
-}
-
-function theme() {
-  const [ink, soft, line] = ["ink", "ink-soft", "line"].map(colour);
-  const type = { labelFontSize: 12, titleFontSize: 12 };
-  const labels = { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line, ...type };
-  return {
-    background: "transparent",
-    font: "system-ui, sans-serif",
-    view: { stroke: line },
-    title: { color: ink, anchor: "start", fontSize: 14 },
-    range: { category: ["brand", "spot", "added", "removed", "good", "warn"].map(colour) },
-    mark: { color: colour("brand") },
-    text: { color: ink },
-    axis: { ...labels, tickColor: line },
-    header: { labelColor: soft, titleColor: ink },
-    legend: { labelColor: soft, titleColor: ink, ...type },
-  };
-}
+// The names of the style sheet's colours, which the browser looks up: on paper they are others.
+const tokens = (...names) => names.map((name) => `var(--${name})`);
+const [INK, SOFT, LINE, BRAND] = tokens("ink", "ink-soft", "line", "brand");
+const TYPE = { labelFontSize: 12, titleFontSize: 12 };
+const LABELS = { labelColor: SOFT, titleColor: INK, labelSeparation: 4, ...TYPE };
+const THEME = {
+  background: "transparent",
+  font: "system-ui, sans-serif",
+  view: { stroke: LINE },
+  title: { color: INK, anchor: "start", fontSize: 14 },
+  range: { category: tokens("brand", "spot", "added", "removed", "good", "warn") },
+  mark: { color: BRAND },
+  text: { color: INK },
+  axis: { ...LABELS, gridColor: LINE, domainColor: LINE, tickColor: LINE },
+  header: { labelColor: SOFT, titleColor: INK },
+  // One below the other, since a telephone has no room beside.
+  legend: {
+    labelColor: SOFT,
+    titleColor: INK,
+    layout: { bottom: { direction: "vertical" } },
+    ...TYPE,
+  },
+};
 
 const drawn = new Map();
 
+// Panels stand in as many columns as the page has room for.
+const PANEL = 280;
+
+function fitted(spec, width) {
+  const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / PANEL)));
+  return spec.concat ? { ...spec, columns } : spec;
+}
+
 async function draw(place) {
-  const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
+  const said = JSON.parse(document.getElementById(place.dataset.chart).textContent);
+  const spec = fitted(said, place.clientWidth);
   drawn.get(place)?.finalize();
-  drawn.set(place, await window.vegaEmbed(place, spec, { ...OPTIONS, config: theme() }));
+  drawn.set(place, await window.vegaEmbed(place, spec, { ...OPTIONS, config: THEME }));
 }
 
 function drawAll() {
@@ -65,4 +70,3 @@ document.querySelector("main").append(tooltip);
 
 drawAll();
 document.addEventListener("htmx:after:swap", drawAll);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

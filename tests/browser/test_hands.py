@@ -165,15 +165,17 @@ def test_a_label_whose_answer_is_slow_is_waited_for(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
+    held: list[Route] = []
 
-    def slowly(route: Route) -> None:
-        page.wait_for_timeout(800)
-        route.continue_()
+    def hold(route: Route) -> None:
+        held.append(route)
 
-    page.route("**/vet/label/", slowly)
-    page.keyboard.press("1")
+    page.route("**/vet/label/", hold)
+    with page.expect_request("**/vet/label/"):
+        page.keyboard.press("1")
     page.wait_for_timeout(600)
     assert page.get_attribute("#panel", "data-item") == "item-01"
+    held[0].continue_()
     wait_for(page, "item-02")
     assert choices() == {"item-01": "valid"}
 

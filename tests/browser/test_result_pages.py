@@ -1,28 +1,37 @@
-"""The result pages in the browser: charts, nothing for axe to find, switches with addresses."""
+"""Every view of every result page in the browser: a chart and its table in light and dark, wide and
+narrow, nothing for axe, the console or the policy to object to; switches with addresses."""
 
+from collections.abc import Callable, Iterator
 from itertools import cycle
+from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Project
+from judging.results.detecting import PROMPTS
 from judging.views.results.registry import PAGES
+from tests.annotation.test_agreement import make_label, people_of
 from tests.browser.conftest import OpenPage
-from tests.browser.test_accessibility import checked, look
+from tests.browser.test_accessibility import checked, look, scrolls_sideways, violations
 from tests.builders import make_member, make_project
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
-from tests.judging.builders_judging import make_items
+from tests.judging.builders_detecting import judge, make_sets, say_kinds
+from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.test_people_page import make_rated
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+LOOKS = [(390, "dark"), (1280, "light")]
 
-@pytest.fixture
-def project() -> Project:
+
+def make_judged(folder: Path) -> Project:
     """A run of every frame over error items and score-invariant ones."""
     project = make_project("fbi")
-    items = make_items(project, 8)
+    items = [*make_items(project, 4, dose=1), *make_items(project, 4, dose=2)]
     items += make_items(
         project, 4, "score-invariant", category="score-invariant", ability="score-invariant"
     )
@@ -31,8 +40,7 @@ def project() -> Project:
     equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
     for slug in ("explanation-check", "explanation-check-gold"):
         flags = cycle([('{"flag": true}',), ('{"flag": false}',)])
-        checked = zip(equal, flags, strict=False)
-        make_replied(project, slug, checked, sources=[base], base=base)
+        make_replied(project, slug, zip(equal, flags, strict=False), sources=[base], base=base)
     make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
     pairs = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice", "P")]
     make_replied(project, "pairwise", zip(items, cycle(pairs), strict=False))
@@ -40,6 +48,99 @@ def project() -> Project:
     twice = cycle([scores(9, 5, 9, 9), scores(9, 9, 9, 9)])
     make_replied(project, "vanilla", zip(items, twice, strict=False), samples=2)
     return project
+
+
+def make_labelled(folder: Path) -> Project:
+    """Items of two tasks that two people labelled, and a run over them."""
+    cache.clear()
+    project = make_project("labelled")
+    items = make_items(project, 8, fields={"task": "sums", "topic": ["art", "law"]})
+    items += make_items(
+        project, 4, category="spelling", ability="long-form", fields={"task": "essay"}
+    )
+    for person, choices in zip(people_of(project, "ann", "bob"), ("vvvi", "viiv"), strict=True):
+        for item, one in zip(items, choices * 3, strict=True):
+            make_label(item, person, {"v": "valid", "i": "invalid"}[one], seconds=20)
+    make_replied(project, "vanilla", zip(items, [scores(9, 5), scores(9, 9)] * 6, strict=True))
+    return project
+
+
+def make_detected(folder: Path) -> Project:
+    """Two detectors, each asked by all prompts and with steps."""
+    project = make_project("lab", task_type="error-detection")
+    items = make_sets(project, 10, 4)
+    say_kinds(items[:10], *[["reasoning-correctness"], ["instruction-following"]] * 5)
+    for name in ("first", "second"):
+        endpoint = make_endpoint(f"http://{name}", name=name)
+        for place, slug in enumerate((*PROMPTS, "detect-steps")):
+            judge(items, "D" * (4 + place) + "U" * (9 - place) + "-", slug, endpoint=endpoint)
+    return project
+
+
+# What is looked at where, and what the address says besides.
+Home = tuple[Callable[[Path], Project], tuple[str, ...], str]
+OF_PEOPLE, OF_LABELS, OF_DETECTORS = ("people",), ("data-set", "agreement", "cost"), ("detector",)
+OF_RUNS = tuple(slug for slug in PAGES if slug not in (*OF_PEOPLE, *OF_LABELS, *OF_DETECTORS))
+HOMES: dict[str, Home] = {
+    "judged": (make_judged, OF_RUNS, ""),
+    "rated": (make_rated, OF_PEOPLE, "&metric=correctness"),
+    "labelled": (make_labelled, OF_LABELS, "&by=task"),
+    "detected": (make_detected, OF_DETECTORS, "&by=task"),
+}
+
+
+def views(home: str) -> Iterator[str]:
+    """The addresses of every view of the pages that a project has figures for."""
+    _, pages, besides = HOMES[home]
+    for slug in pages:
+        for view in PAGES[slug].views:
+            yield f"{slug}/?view={view.slug}{besides}&intervals=yes"
+    yield from ["detector/?chart=plane"] if home == "detected" else []
+
+
+def objections(page: Page) -> list[str]:
+    """What is wrong with a view, in either look."""
+    drawn(page)
+    found = [] if page.locator("table.rates tbody tr").count() else ["no table beside the chart"]
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        found += violations(page)
+        found += ["the page scrolls sideways"] if scrolls_sideways(page) else []
+    return found
+
+
+def chart_is_cut(page: Page) -> bool:
+    """Whether a word of the chart reaches beyond its place."""
+    beyond = """it => {
+      const place = it.getBoundingClientRect();
+      const words = [...it.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
+      return words.some((one) => one.right > place.right + 1 || one.left < place.left - 1);
+    }"""
+    return bool(page.locator("[data-chart]").evaluate(beyond))
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_every_view_has_a_chart_and_a_table_that_all_can_read(
+    open_page: OpenPage, tmp_path: Path, home: str
+) -> None:
+    make, *_ = HOMES[home]
+    project = make(tmp_path)
+    index = reverse("results", args=[project.slug])
+    page = open_page(make_member(project, role="researcher").account, index, **look(*LOOKS[0]))
+    found: dict[str, list[str]] = {}
+    for path in views(home):
+        page.set_viewport_size({"width": LOOKS[0][0], "height": 900})
+        page.goto(index + path)
+        drawn(page)
+        found[path] = ["the chart is cut"] if chart_is_cut(page) else []
+        found[path] += objections(page)
+    assert {path: said for path, said in found.items() if said} == {}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_judged(tmp_path)
 
 
 @pytest.fixture
@@ -55,28 +156,32 @@ def drawn(page: Page) -> None:
     expect(page.locator("[data-chart] svg")).to_have_count(1)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-@pytest.mark.parametrize("slug", PAGES)
-def test_every_view_of_a_page(
-    open_page: OpenPage, member: Membership, slug: str, width: int, scheme: str
-) -> None:
-    page = open_page(member.account, reverse("results", args=["fbi"]), **look(width, scheme))
-    checked(page)
-    for view in PAGES[slug].views:
-        page.goto(address(slug, f"?view={view.slug}&intervals=yes"))
-        drawn(page)
-        checked(page)
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_how_figures_came_to_be_and_their_archives(
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_pages_around_the_figures(
     open_page: OpenPage, project: Project, width: int, scheme: str
 ) -> None:
     lead = make_member(project, role="lead")
-    page = open_page(lead.account, reverse("results-methods", args=["fbi"]), **look(width, scheme))
+    page = open_page(lead.account, reverse("results", args=["fbi"]), **look(width, scheme))
     checked(page)
-    page.goto(reverse("archives", args=["fbi"]))
-    checked(page)
+    for name in ("results-views", "results-methods", "archives"):
+        page.goto(reverse(name, args=["fbi"]))
+        checked(page)
+
+
+def test_a_chart_of_a_dark_screen_is_printed_whole_and_with_dark_ink(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = open_page(member.account, address("by-category"), **look(1280, "dark"))
+    drawn(page)
+    label = page.locator("[data-chart] .role-axis-label text").first
+    ink = "it => getComputedStyle(it).fill"
+    on_screen = label.evaluate(ink)
+    # As paper has it: a scheme of its own, and some 700 points.
+    page.emulate_media(media="print", color_scheme="light")
+    page.set_viewport_size({"width": 700, "height": 900})
+    assert label.evaluate(ink) != on_screen
+    chart = page.locator("[data-chart] svg")
+    assert chart.evaluate("it => it.getBoundingClientRect().right") <= 700
 
 
 def test_a_switch_changes_the_address_and_back_goes_back(

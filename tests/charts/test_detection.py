@@ -2,6 +2,7 @@
 
 import json
 
+from charts.axes import Axis
 from charts.detection import Point, dot_plot
 
 FIRST = Point("1 · vanilla", "Factual", 0.5, 0.4, 0.6, 10)
@@ -53,12 +54,26 @@ def test_an_undefined_interval_draws_no_rule() -> None:
     assert "transform" not in dots
 
 
+def test_without_an_interval_there_is_no_picture_without_a_name() -> None:
+    intervals, dots = layers(dot_plot([SECOND], title="Detection rate"))
+    assert intervals["mark"]["aria"] is False
+    assert "aria" not in dots["mark"]
+
+
 def test_the_axis_is_the_whole_range_in_percent() -> None:
     _, dots = layers(dot_plot([FIRST], title="Detection rate"))
     x = dots["encoding"]["x"]
     assert x["scale"]["domain"] == [0, 1]
     assert x["axis"]["format"] == "%"
     assert x["axis"]["title"] == "Detection rate"
+
+
+def test_what_is_no_rate_has_an_axis_of_its_own() -> None:
+    spec = dot_plot([FIRST], title="Bias", axis=Axis(-2, 2, ".1f", ".3f"))
+    intervals, dots = layers(spec)
+    assert [one["encoding"]["x"]["scale"]["domain"] for one in (intervals, dots)] == [[-2, 2]] * 2
+    assert dots["encoding"]["x"]["axis"]["format"] == ".1f"
+    assert dots["encoding"]["tooltip"][2]["format"] == ".3f"
 
 
 def test_a_tooltip_says_on_how_many_items_a_rate_rests() -> None:
@@ -90,3 +105,18 @@ def test_figures_that_are_not_ours_are_faint_and_dashed() -> None:
     assert [value["faint"] for value in values(dot_plot([FIRST, faint], title=""))] == [False, True]
     assert dots["encoding"]["opacity"]["condition"]["value"] < 1
     assert intervals["encoding"]["strokeDash"]["condition"]["value"] == [3, 3]
+
+
+def test_past_eight_runs_each_mark_has_the_first_word_of_its_run() -> None:
+    many = [Point(f"{n} · vanilla", "Factual", n / 20, None, None, 10) for n in range(9)]
+    assert len(dot_plot(many[:8], title="")["layer"]) == 2
+    *_, words = dot_plot(many, title="")["layer"]
+    assert words["encoding"]["text"]["field"] == "word"
+    # What reaches near the end of the axis has it on the other side.
+    assert words["mark"]["align"]["expr"] == "datum.reach > 0.9 ? 'right' : 'left'"
+
+
+def test_a_single_series_without_a_name_has_no_legend() -> None:
+    named, nameless = (Point(run, "Factual", 0.5, None, None, 10) for run in ("1 · vanilla", ""))
+    assert layers(dot_plot([named], title=""))[1]["encoding"]["color"]["legend"]
+    assert layers(dot_plot([nameless], title=""))[1]["encoding"]["color"]["legend"] is None

@@ -33,9 +33,25 @@ def test_an_svg_is_xml_and_holds_the_marks_and_the_names() -> None:
     assert root.tag == f"{SVG}svg"
     assert marks.count("point") == 4
     # A rule between low and high where there is an interval.
-    assert marks.count("rule mark") == 3
+    [rules] = [one for one in root.iter(f"{SVG}g") if "layer_0_marks" in one.get("class", "")]
+    assert len(rules) == 3
     texts = [one.text for one in root.iter(f"{SVG}text")]
     assert {"Detection rate", "Factual", "Reasoning", "2 · pairwise · Æon <b>"} <= {*texts}
+
+
+def test_a_name_on_two_lines_stands_in_the_middle_of_its_row() -> None:
+    points = [Point("1", name, 0.5, None, None, 9) for name in ("Factual: run 1", "Reasoning")]
+    root = ElementTree.fromstring(files.write(dot_plot(points, title="Rate"), "svg"))
+    [two, one] = [down(dot) for dot in root.iter() if dot.get("aria-roledescription") == "point"]
+    texts = {"".join(text.itertext()): down(text) for text in root.iter(f"{SVG}text")}
+    # Capitals are some 8 high, and the second line is 13 below the first.
+    assert texts["Factualrun 1"] + (13 - 8) / 2 == pytest.approx(two, abs=1.5)
+    assert texts["Reasoning"] - 8 / 2 == pytest.approx(one, abs=1.5)
+
+
+def down(element: ElementTree.Element) -> float:
+    """How far down its group an element is."""
+    return float(element.attrib["transform"].rstrip(")").rpartition(",")[2])
 
 
 def test_a_pdf_has_one_page_and_its_cross_references_point_at_objects() -> None:

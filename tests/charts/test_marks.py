@@ -1,5 +1,6 @@
-"""Colours and shapes that can be told apart on both sheets."""
+"""Colours and shapes that can be told apart on both sheets, and what is said of marks."""
 
+import altair as alt
 import pytest
 
 from charts import marks
@@ -30,3 +31,22 @@ def test_twenty_runs_differ_in_colour_or_shape() -> None:
     colours = marks.colour("run", names, "Run").to_dict()["scale"]["range"]
     shapes = marks.shape("run", names, "Run").to_dict()["scale"]["range"]
     assert len(set(zip(colours, shapes, strict=True))) == 20
+
+
+def test_intervals_are_silent_and_drawn_where_there_are_any() -> None:
+    drawn = marks.intervals(alt.Chart(), "rest_low", strokeWidth=2).to_dict()
+    assert drawn["mark"] == {"type": "rule", "aria": False, "strokeWidth": 2}
+    assert drawn["transform"] == [{"filter": "isValid(datum.rest_low)"}]
+
+
+def test_names_of_rows_leave_room_for_marks_and_keep_their_order() -> None:
+    rows = marks.rows("group", ["b", "a"]).to_dict()
+    assert rows["sort"] == ["b", "a"]
+    assert "containerSize" in rows["axis"]["labelLimit"]["expr"]
+
+
+def test_a_legend_keeps_to_the_page() -> None:
+    across = marks.ordered("kind", ["a", "b", "c", "d"], "").to_dict()["legend"]
+    down = marks.colour("run", ["1 · vanilla"], "Run").to_dict()["legend"]
+    assert "< 500 ? 1 : 3" in across["columns"]["expr"]
+    assert all("containerSize" in legend["labelLimit"]["expr"] for legend in (across, down))

@@ -1,10 +1,12 @@
 """The plane of detection and false alarms as data."""
 
+from dataclasses import replace
+
 from charts.plane import Point, points
 
 FOUND = [
-    Point("1 · vanilla", "All", 0.4, 0.3, 0.5, 0.1, None, None),
-    Point("2 · rubric", "All", 0.6, 0.5, 0.7, 0.2, 0.1, 0.4),
+    Point("1 · vanilla", "All", True, 0.4, 0.3, 0.5, 0.1, None, None),
+    Point("2 · rubric", "All", True, 0.6, 0.5, 0.7, 0.2, 0.1, 0.4),
 ]
 
 
@@ -31,3 +33,18 @@ def test_each_interval_is_drawn_only_where_it_is_defined() -> None:
 def test_the_line_of_guessing_goes_through_both_ends() -> None:
     line, *_ = points(FOUND)["layer"]
     assert line["data"]["values"] == [{"at": 0}, {"at": 1}]
+
+
+def test_a_mark_of_all_items_is_larger_than_that_of_a_group() -> None:
+    *_, marks = points(FOUND)["layer"]
+    size = marks["encoding"]["size"]
+    assert size["condition"]["test"] == "datum.whole"
+    assert size["condition"]["value"] > size["value"]
+
+
+def test_past_eight_runs_those_of_all_items_have_their_number() -> None:
+    many = [replace(FOUND[0], run=f"{number} · vanilla") for number in range(9)]
+    assert len(points(many[:8])["layer"]) == 4
+    *_, words = points(many)["layer"]
+    assert words["transform"][0] == {"filter": "datum.whole"}
+    assert words["encoding"]["text"]["field"] == "word"

@@ -39,6 +39,12 @@ def test_groups_keep_their_order_and_the_chart_names_no_other_host() -> None:
     assert "//" not in json.dumps(spec)
 
 
+def test_a_number_is_hidden_where_its_part_is_narrower() -> None:
+    _, numbers = bars(PARTS, kinds=KINDS, title="Share")["layer"]
+    assert "datum.share * width >= " in numbers["encoding"]["opacity"]["condition"]["test"]
+    assert numbers["encoding"]["opacity"]["value"] == 0
+
+
 @pytest.mark.parametrize("number", range(2, 6))
 def test_kinds_grow_lighter_so_that_grey_tells_them_apart(number: int) -> None:
     kinds = [str(place) for place in range(number)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain, repeat
 from typing import Any
 
 from annotation.models import Item, Project
@@ -71,12 +72,13 @@ def make_replied(
 
 
 def make_audit(run: Run, *said: tuple[bool, str]) -> Project:
-    """An audit of a run: of each explanation whether its verdict was right, and what people hold it
-    for, "" where that is open."""
-    audit = make_project(f"audit-{run.number}", task_type=audits.TASK)
-    for right, quality in said:
-        of_run = {"project": run.project.slug, "run": run.number, "verdict_is_right": right}
-        [item] = make_items(audit, 1, quality, fields=of_run)
+    """An audit of a run: of the explanation of each of its first items whether the verdict was
+    right, and what people hold it for, "" where that is open."""
+    audit = make_project(f"{run.project.slug}-audit-{run.number}", task_type=audits.TASK)
+    keys = run.outcomes.order_by("item__position").values_list("item__key", flat=True)
+    for key, (right, quality) in zip(chain(keys, repeat("")), said, strict=False):
+        of = {"project": run.project.slug, "run": run.number, "item": key}
+        [item] = make_items(audit, 1, quality, fields={**of, "verdict_is_right": right})
         item.resolutions.exclude(value__gt="").delete()
     return audit
 

@@ -135,6 +135,18 @@ def test_score_invariant_items_say_that_nothing_was_to_be_taken_off() -> None:
     assert texts["truth"] == "The answer was changed, and is worth as much as before."
 
 
+def test_of_several_axes_the_item_s_own_is_judged(project: Project) -> None:
+    run = judged(project, strategy="axis")
+    other = run.outcomes.filter(main=False)
+    other.update(result="missing", cause="refused")
+    made = audit(project, run, n=2)
+    assert (made.drawn, made.available, made.report.rows) == (2, 6, 2)
+    run.outcomes.filter(main=True).update(result="missing", cause="refused")
+    other.update(result="undetected", cause="")
+    with pytest.raises(audits.Refused, match="no item that all these runs decided"):
+        audit(project, run)
+
+
 def test_a_verdict_on_two_answers_shows_both_as_the_evaluator_saw_them(project: Project) -> None:
     said = '{"explanation": "A counts right.", "verdict": "A"}'
     audit(project, judged(project, said, "pairwise"), n=1)

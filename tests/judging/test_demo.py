@@ -57,8 +57,8 @@ def test_a_demo_is_finished_rightly_though_pages_count_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slow_clock = itertools.count(step=10).__next__
-    monkeypatch.setattr("annotation.queue.offers.perf_counter", slow_clock)
-    monkeypatch.setattr("annotation.queue.offers.DEAR", 0)
+    monkeypatch.setattr("annotation.seldom.perf_counter", slow_clock)
+    monkeypatch.setattr("annotation.seldom.DEAR", 0)
     project = demo.project_from(Path("examples/items.jsonl"), "demo", "Demo")
     queue.progress(demo._labeller(project, "ada"))
     assert demo.label_part(project) == int(demo.LABELLED * project.items.count())

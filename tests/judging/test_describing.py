@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Project
 from judging.results import describing
 from judging.results.reports import UnknownField
-from tests.builders import make_revision
+from tests.builders import make_project, make_revision
 from tests.judging.builders_judging import make_items
 
 pytestmark = pytest.mark.django_db
@@ -52,15 +52,42 @@ def test_texts_have_the_mean_number_of_their_words(project: Project) -> None:
     assert means == {"prompt": (2, 2), "gold": (2, 0.5), "response": (1, 3)}
 
 
+@pytest.mark.databases
+def test_each_value_of_a_field_and_of_an_answer_has_its_share() -> None:
+    project = make_project("errors", task_type="error-detection")
+    topics: list[object] = [["art", "law"], "law", 3, "a" * 81]
+    for topic in topics[:3]:
+        make_items(project, 1, "error", fields={"topic": topic, "text": topics[3]})
+    make_items(project, 1, "no_error")
+    first = project.items.get(position=1)
+    first.resolutions.update(values={"verdict": "error", "error_type": ["x", "y"]})
+    found = said_of(project)[""]
+    shares = {at: row["share"] for at, row in found.items() if at[0] not in ("label", "words")}
+    # Four items; the one without a topic has no value, and a text is none.
+    assert shares == {
+        ("category", "number-errors"): 1, ("answers.error_type", "x"): 0.25,
+        ("answers.error_type", "y"): 0.25, ("fields.topic", "3"): 0.25,
+        ("fields.topic", "art"): 0.25, ("fields.topic", "law"): 0.5,
+    }  # fmt: skip
+
+
+def test_a_field_with_more_than_fifty_values_is_not_listed(project: Project) -> None:
+    for number in range(51):
+        make_items(project, 1, fields={"id": str(number), "place": str(min(number, 49))})
+    kinds = {of for of, _ in said_of(project)[""]}
+    assert "fields.place" in kinds
+    assert "fields.id" not in kinds
+
+
 def test_an_empty_project_has_no_rows_and_a_field_must_be_there(project: Project) -> None:
     assert describing.dataset(project, ["category"]) == []
     with pytest.raises(UnknownField):
         describing.dataset(project, ["task"])
 
 
-def test_a_table_is_four_queries_at_any_length(
+def test_a_table_is_six_queries_at_any_length(
     project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_items(project, 30)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(6):
         describing.dataset(project, ["ability", "category"])

@@ -18,16 +18,41 @@ pytestmark = pytest.mark.django_db
 # Tables that have rows for the runs below; the others are of studies with other frames.
 WITH_ROWS = {
     "categories", "undetected", "scores", "score_changes", "verdicts", "order_effect", "repeats",
-    "explanations", "sensitivity", "compare", "blindspots", "cost", "missing",
+    "explanations", "sensitivity", "doses", "penalties", "compare", "blindspots", "cost", "missing",
     "dataset", "left_out",
 }  # fmt: skip
+# What was decided that each table has, whatever stands beside; `RUNS` besides where it is of runs.
+RUNS = ("run", "endpoint", "strategy", "total", "missing")
+DECIDED = {
+    "categories": "ability category items",
+    "undetected": "ability category parsed detected undetected rate low high",
+    "verdicts": "ability category G P both_good both_bad mixed first_twice second_twice half_tie",
+    "scores": "lower equal higher mean_gold mean_pert top top1 top2 low",
+    "explanations": "equal found rate_after",
+    "detector": "ability category n invalid accuracy precision recall f1 mcc reason",
+    "alignment": "metric ability category n rho pearson tau rmse mae bias accuracy002 mean_people"
+    " mean_evaluator",
+    "agreement": "field measure n_items n_raters value low high reason",
+    "compare": "run_a run_b n only_a only_b difference low high p p_holm total missing",
+    "blindspots": "slice n clusters rate rest difference p q",
+    "missing": "cause category n lowest highest",
+    "cost": "calls tokens cost per_detected",
+    "dataset": "ability category n of value share mean",
+}
+OF_NO_RUN = {"categories", "agreement", "compare", "dataset"}
+
+
+@pytest.mark.parametrize(("table", "names"), DECIDED.items())
+def test_a_table_has_the_columns_that_were_decided(table: str, names: str) -> None:
+    wanted = {*names.split(), *(() if table in OF_NO_RUN else RUNS)}
+    assert wanted <= set(tables.columns(table, ["ability", "category"]))
 
 
 @pytest.fixture
 def judged(project: Project) -> Project:
     """A run of every frame of study 000 over twelve error items and two score-invariant ones."""
     items = [
-        *make_items(project, 10),
+        *make_items(project, 10, dose=1),
         *make_items(project, 2, category="spelling", ability="long-form"),
         *make_items(project, 2, "score-invariant"),
     ]

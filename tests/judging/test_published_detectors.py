@@ -23,7 +23,7 @@ from django.db import transaction
 from formats import archives
 from formats.rows import Limits
 from judging.models import Run
-from judging.results import effects
+from judging.results import detecting, effects
 from tests.judging import published_tables
 from tests.judging.published_tables import FIGURES, SET, Printed
 
@@ -203,7 +203,7 @@ def test_bias_of_section_4_3(published: Published) -> None:
     recall = {
         (row["endpoint"], row["strategy"]): row["recall"]
         for row in published.detector
-        if row["run"] and row["strategy"] in effects.PROMPTS
+        if row["run"] and row["strategy"] in detecting.PROMPTS
     }
     detectors = {name for name, _ in recall}
     assert len(detectors) == 12

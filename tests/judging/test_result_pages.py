@@ -6,9 +6,7 @@ from itertools import cycle
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Item, Membership, Project
@@ -25,6 +23,11 @@ pytestmark = pytest.mark.django_db
 
 INDEX = "/projects/fbi/results/"
 VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
+# Pages over items of other task types, or over no runs; they have files of tests of their own.
+OTHERWISE = {"people", "detector", "data-set", "agreement", "cost"}
+JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE]
+# Those that have no figures while nothing is judged.
+OF_JUDGED = [(page, view) for page, view in VIEWS if page not in OTHERWISE - {"people", "detector"}]
 
 
 def shown(browser: Client, path: str, **options: Any) -> str:
@@ -60,8 +63,8 @@ def keys(browser: Client, address: str) -> list[str]:
 @pytest.fixture
 def items(project: Project) -> list[Item]:
     return [
-        *make_items(project, 8),
-        *make_items(project, 4, category="spelling", ability="long-form"),
+        *make_items(project, 8, dose=1),
+        *make_items(project, 4, category="spelling", ability="long-form", dose=2),
         *make_items(
             project, 4, "score-invariant", category="score-invariant", ability="score-invariant"
         ),
@@ -93,7 +96,7 @@ def judged(project: Project, items: list[Item], base: Run) -> Project:
 
 
 @pytest.mark.databases
-@pytest.mark.parametrize(("page", "view"), VIEWS)
+@pytest.mark.parametrize(("page", "view"), JUDGED)
 def test_every_view_has_a_table_and_a_chart(
     judged: Project, browser: Client, page: str, view: str
 ) -> None:
@@ -102,21 +105,7 @@ def test_every_view_has_a_table_and_a_chart(
     assert '<script id="figures-chart" type="application/json">' in found
 
 
-@pytest.mark.parametrize(("page", "view"), VIEWS)
-def test_a_view_takes_a_fixed_number_of_queries(
-    judged: Project, browser: Client, page: str, view: str
-) -> None:
-    def queries(runs: str) -> int:
-        with CaptureQueriesContext(connection) as found:
-            browser.get(f"{INDEX}{page}/?view={view}&{runs}")
-        return len(found)
-
-    browser.get(INDEX)
-    # A run of each kind that a table looks up, and all six.
-    assert queries("run=1&run=5&run=6") == queries("run=1&run=4&run=5&run=6&run=2&run=3")
-
-
-@pytest.mark.parametrize(("page", "view"), VIEWS)
+@pytest.mark.parametrize(("page", "view"), OF_JUDGED)
 def test_a_view_without_figures_says_what_to_do(
     project: Project, browser: Client, page: str, view: str
 ) -> None:
@@ -136,9 +125,8 @@ def test_the_index_has_every_page_and_every_table_of_a_study(base: Run, browser:
         assert f'href="{INDEX}{slug}/?run=1"' in found
         assert page.question in found
     # Study 000 prints its results in tables 3 to 24 and in figure 2.
-    for number in range(3, 25):
-        assert f">table {number}</a>" in found
-    assert '<a href="explanations/?view=credit-of-words&amp;run=1">figure 2</a>' in found
+    for name in ("figure 2", *(f"table {number}" for number in range(3, 25))):
+        assert f">{name}</a>" in found
 
 
 def test_a_line_of_the_overview_is_a_run(base: Run, browser: Client) -> None:
@@ -287,6 +275,14 @@ def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client)
         "All", "1 · vanilla judge", "4 · reference judge", "9 3 missing", "0", "3",
         "−33.3 −71.8 to +5.1", "0.250", "0.250", "46.7 %", "a | a",
     ]  # fmt: skip
+
+
+def test_runs_are_compared_by_ability(judged: Project, browser: Client) -> None:
+    [long_form, factual] = lines(shown(browser, "compare/?run=1&run=4&of=ability"))
+    assert (long_form[0], long_form[3:6]) == ("Long form", ["3 1 missing", "0", "1"])
+    assert (factual[0], factual[3:6]) == ("Factual", ["6 2 missing", "0", "2"])
+    # No letters, which are of all items.
+    assert len(factual) == 10
 
 
 def test_what_is_missing_stands_beside_what_it_could_have_changed(

@@ -215,10 +215,8 @@ def test_a_page_costs_the_same_for_few_and_for_many_items(
         items = make_items(project, number)
         run = make_judged(project, [(item, "detected") for item in items])
         counts.append([queries(browser, name, run) for name in ("runs", "run", "results")])
-    few, many = counts
-    # The second time there are two runs; the results page reads each of them.
-    assert many[:2] == few[:2]
-    assert many[2] - few[2] <= 6
+    # The second time there are two runs.
+    assert counts[0] == counts[1]
 
 
 def queries(browser: Client, name: str, run: Run) -> int:

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
-from stats.means import student
+from stats import bootstrap
+from stats.means import clustered, student
 
 
 def test_the_interval_is_student_s() -> None:
@@ -24,3 +26,35 @@ def test_too_few_values_have_no_interval(
 ) -> None:
     found = student(values)
     assert (found.value, found.low, found.high, found.reason) == (value, None, None, reason)
+
+
+def rng() -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(1))
+
+
+def test_a_mean_of_items_leaves_out_what_is_missing() -> None:
+    found = clustered([4.0, np.nan, 0.0, -1.0]).point()
+    assert (found.value, found.n) == (1.0, 3)
+
+
+@pytest.mark.parametrize("values", [[], [np.nan, np.nan]])
+def test_without_values_there_is_no_mean_of_items(values: list[float]) -> None:
+    found = bootstrap.estimate(clustered(values), np.arange(len(values)), rng())
+    assert (found.value, found.n, found.reason) == (None, 0, "no values")
+
+
+def test_the_interval_of_a_mean_knows_that_items_of_a_cluster_are_alike() -> None:
+    values = np.repeat([0.0, 1.0] * 10, 4)
+    alone = bootstrap.estimate(clustered(values), np.arange(80), rng())
+    alike = bootstrap.estimate(clustered(values), np.repeat(np.arange(20), 4), rng())
+    # sqrt(.25 / 80) = .056 for items of their own, sqrt(.25 / 20) = .112 for clusters of four.
+    assert alone.value == alike.value == 0.5
+    assert alone.high is not None
+    assert alike.high is not None
+    assert alone.high - 0.5 == pytest.approx(1.96 * 0.0559, abs=0.02)
+    assert alike.high - 0.5 == pytest.approx(1.96 * 0.1118, abs=0.03)
+
+
+def test_a_mean_over_few_clusters_has_no_interval() -> None:
+    found = bootstrap.estimate(clustered([1.0] * 9), np.arange(9), rng())
+    assert (found.value, found.low, found.reason) == (1.0, None, "under 10 clusters")

@@ -35,20 +35,7 @@ class Command(BaseCommand):
             metavar="ARCHIVE.zip",
             help="make it of an archive of freeze_results, in a database of its own",
         )
-        parser.add_argument(
-            "--run",
-            type=int,
-            nargs="+",
-            action="extend",
-            metavar="NUMBER",
-            help="only these; default: every run that is not archived",
-        )
-        parser.add_argument(
-            "--by",
-            default=figures.BY,
-            metavar="FIELD,...",
-            help=f"group by these. Of {figures.GROUPED}",
-        )
+        _add_rows(parser)
         parser.add_argument(
             "--format",
             choices=[*FIGURES, "text"],
@@ -86,16 +73,48 @@ class Command(BaseCommand):
         self.stdout.write(said, ending="")
 
 
+def _add_rows(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("which rows")
+    group.add_argument(
+        "--run",
+        type=int,
+        nargs="+",
+        action="extend",
+        metavar="NUMBER",
+        help="only these; default: every run that is not archived",
+    )
+    group.add_argument(
+        "--by",
+        default=figures.BY,
+        metavar="FIELD,...",
+        help=f"group by these. Of {figures.GROUPED}",
+    )
+    group.add_argument(
+        "--only",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="the rows alone that have these",
+    )
+
+
 def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
-    table, by = options["table"], figures.fields(options["by"])
+    table, by, only = options["table"], figures.fields(options["by"]), _only(options["only"])
     form = options["format"] or "json"
     if form not in FIGURES:
         raise CommandError(f"{table} has no {form}: {', '.join(FIGURES)}.", returncode=2)
     try:
-        made = figures.made(figures.asked(project, table, runs, by))
+        made = figures.narrowed(figures.made(figures.asked(project, table, runs, by)), only)
     except reports.UnknownField as error:
         raise CommandError(str(error), returncode=2) from error
     write_figures(form, table, made.rows, made.columns, sys.stdout)
+
+
+def _only(said: list[str]) -> dict[str, str]:
+    if unclear := [one for one in said if "=" not in one]:
+        raise CommandError(f"{unclear[0]!r} is not COLUMN=VALUE.", returncode=2)
+    return dict(one.split("=", 1) for one in said)
 
 
 def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
@@ -104,6 +123,7 @@ def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
         raise CommandError(f"The archive is of {there.facts['project']}.", returncode=2)
     command = ["results", options["table"], "--project", there.facts["project"]]
     command += ["--by", options["by"]]
+    command += ["--only", *options["only"]] if options["only"] else []
     if numbers := options["run"] or there.facts["runs"]:
         command += ["--run", *map(str, numbers)]
     return command + (["--format", options["format"]] if options["format"] else [])

@@ -27,33 +27,6 @@ class Command(BaseCommand):
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--strategy", required=True, metavar="SLUG")
         parser.add_argument("--endpoint", metavar="NAME", help="who is asked; votes ask nobody")
-        parser.add_argument("--limit", type=int, metavar="N", help="a random part of N items")
-        parser.add_argument(
-            "--seed", type=int, metavar="N", help="the same seed chooses the same part"
-        )
-        parser.add_argument("--cap", metavar="AMOUNT", help="stop before this much is spent")
-        parser.add_argument(
-            "--duplicates", action="store_true", help="items that repeat others too"
-        )
-        parser.add_argument(
-            "--category", nargs="+", default=[], metavar="SLUG", help="only of these"
-        )
-        parser.add_argument(
-            "--ability", nargs="+", default=[], metavar="SLUG", help="only of these"
-        )
-        parser.add_argument(
-            "--keys", metavar="FILE", help="only items whose keys it has, one a line"
-        )
-        parser.add_argument("--samples", type=int, metavar="N", help="ask each call N times")
-        parser.add_argument("--votes", action="store_true", help="samples are votes, not repeats")
-        parser.add_argument(
-            "--axis", nargs="+", default=[], metavar="SLUG", help="only these; main: the item's own"
-        )
-        parser.add_argument("--examples", type=int, metavar="N", help="show N resolved items first")
-        parser.add_argument("--parameters", default="", metavar="JSON", help="over the endpoint's")
-        parser.add_argument(
-            "--canary", action="store_true", help="ask anew, to be asked again later"
-        )
         parser.add_argument(
             "--over",
             type=int,
@@ -62,11 +35,8 @@ class Command(BaseCommand):
             metavar="RUN",
             help="the runs whose votes are counted, or the one whose explanations are checked",
         )
-        parser.add_argument(
-            "--while-labelling",
-            action="store_true",
-            help="although people are still labelling some of the items",
-        )
+        _add_items(parser)
+        _add_asking(parser)
         parser.add_argument(
             "--estimate",
             action="store_true",
@@ -114,6 +84,33 @@ class Command(BaseCommand):
             f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
             f" {found.stored} answered already, {found.to_ask} to ask; price {price}"
         )
+
+
+def _add_items(parser: ArgumentParser) -> None:
+    add = parser.add_argument_group("which items").add_argument
+    add("--limit", type=int, metavar="N", help="a random part of N items")
+    add("--seed", type=int, metavar="N", help="the same seed chooses the same part")
+    add("--duplicates", action="store_true", help="items that repeat others too")
+    add("--category", nargs="+", default=[], metavar="SLUG", help="only of these")
+    add("--ability", nargs="+", default=[], metavar="SLUG", help="only of these")
+    add("--keys", metavar="FILE", help="only items whose keys it has, one a line")
+    add(
+        "--while-labelling",
+        action="store_true",
+        help="although people are still labelling some of the items",
+    )
+
+
+def _add_asking(parser: ArgumentParser) -> None:
+    add = parser.add_argument_group("how they are asked about").add_argument
+    add("--cap", metavar="AMOUNT", help="stop before this much is spent")
+    add("--samples", type=int, metavar="N", help="ask each call N times")
+    add("--votes", action="store_true", help="samples are votes, not repeats")
+    only = "only these; main: the item's own"
+    add("--axis", nargs="+", default=[], metavar="SLUG", help=only)
+    add("--examples", type=int, metavar="N", help="show N resolved items first")
+    add("--parameters", default="", metavar="JSON", help="over the endpoint's")
+    add("--canary", action="store_true", help="ask anew, to be asked again later")
 
 
 def _wish(

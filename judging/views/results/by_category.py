@@ -1,21 +1,32 @@
 """By category: which errors pass? (study 000, tables 6 to 10 and 18)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judging.models import Run
+from judging.prompts.declared import Scale
 from judging.views.results import cells, flat, matrix, measures, rated, stacks
 from judging.views.results.cells import Rate, Row
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View
 
-TABLES = {"000": ("table 6", "table 7", "table 8", "table 9", "table 10", "table 18")}
+TABLES = (
+    Place("table 6", ("vanilla-score",)),
+    Place("table 7", ("vanilla",)),
+    Place("table 8", ("rubric",)),
+    Place("table 9", ("axis",)),
+    Place("table 10", ("axis-rubric",)),
+    Place("table 18", ("vanilla",)),
+)
 NO_SCORES = (
     "None of the chosen runs scored the gold and the perturbed answer apart. Choose a run of such a"
     " strategy, for example vanilla, rubric or axis."
 )
+_NO_SCALE = NO_SCORES.replace("answer apart", "answer apart, on a scale")
 _UNDECIDED = "The chosen runs have decided no item that figures count."
 _DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
+# A scale of many steps shows those alone that scores made.
+MOST_STEPS = 40
 _ENDS = {"gold_at_bottom": "At the bottom", "between": "Between", "gold_at_top": "At the top"}
 
 
@@ -55,13 +66,18 @@ def directions(asked: Asked, tables: Sequence[Rows]) -> Shown:
 
 
 def changes(asked: Asked, tables: Sequence[Rows]) -> Shown:
-    """How far the perturbed answer was scored from the gold one."""
-    rows = tables[0]
-    steps = [(Column(_signed(step), f"moved{step:g}"), _moved(step)) for step in _steps(rows)]
+    """How far the perturbed answer was scored from the gold one, by runs with a scale: a length has
+    as many steps as there are answers."""
+    scales = {run.number: run.asked().scale for run in asked.runs}
+    rows = [row for row in tables[0] if scales[row["run"]]]
+    steps = sorted({row["change"] for row in rows})
+    moved = [(Column(_signed(step), f"moved{step:g}"), _moved(step, scales)) for step in steps]
     lines = _by_step(rows)
-    grid = flat.table(asked, "How far scores moved", lines, (*stacks.COUNTED, *steps))
+    grid = flat.table(asked, "How far scores moved", lines, (*stacks.COUNTED, *moved))
     words = "Perturbed minus gold, in points of the scale; below zero the error was noticed."
-    return Shown(grid, _strips(asked, rows), words)
+    if len(rows) < len(tables[0]):
+        words += " Runs without a scale have no steps; the files have what they say."
+    return Shown(grid, _strips(asked, rows, filled(steps)), words)
 
 
 def ends(asked: Asked, tables: Sequence[Rows]) -> Shown:
@@ -106,8 +122,13 @@ def _undetected(run: Run, row: Row) -> Cell:
     return cells.rate(row, Rate(bad=bad), href=cells.items(run, row, result="undetected"))
 
 
-def _steps(rows: Rows) -> list[float]:
-    return sorted({row["change"] for row in rows})
+def filled(steps: Sequence[float]) -> Sequence[float]:
+    """Steps from the lowest to the highest; between whole ones those that no score made, too, as
+    long as they are few."""
+    if not steps or any(step != int(step) for step in steps):
+        return steps
+    every = range(int(steps[0]), int(steps[-1]) + 1)
+    return list(every) if len(every) <= MOST_STEPS else steps
 
 
 def _by_step(rows: Rows) -> Rows:
@@ -119,11 +140,11 @@ def _by_step(rows: Rows) -> Rows:
     return list(found.values())
 
 
-def _moved(step: float) -> stacks.Draw:
+def _moved(step: float, scales: Mapping[int, Scale | None]) -> stacks.Draw:
     """Leads to the items that moved so far, to the nearest step of the run's scale."""
 
     def cell(run: Run, row: Row) -> Cell:
-        scale = run.asked().scale
+        scale = scales[run.number]
         half = float((scale and scale.step) or 1) / 2
         ends = {"moved_from": f"{step - half:g}", "moved_below": f"{step + half:g}"}
         n = row["moved"].get(step, 0)
@@ -137,7 +158,20 @@ def _signed(step: float) -> str:
 
 
 def _golds(name: str) -> stacks.Draw:
-    return lambda run, row: cells.share(row[name], row["parsed"])
+    """Leads to the items whose gold answer was scored there."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        low, high, inside = row["bottom"], row["at_top"], (row["at_top"] - row["bottom"]) / 10**4
+        ends = {
+            "gold_at_bottom": {"gold_to": f"{low:g}"},
+            "between": {"gold_from": f"{low + inside:g}", "gold_to": f"{high - inside:g}"},
+            "gold_at_top": {"gold_from": f"{high:g}"},
+        }
+        return cells.share(
+            row[name], row["parsed"], cells.items(run, row, result="parsed", **ends[name])
+        )
+
+    return cell
 
 
 def _scale(run: Run, row: Row) -> Cell:
@@ -148,15 +182,22 @@ def _apart(rows: Rows) -> Rows:
     return [row for row in rows if row["lower"] is not None]
 
 
-def _strips(asked: Asked, rows: Rows) -> Drawing | None:
+def _strips(asked: Asked, rows: Rows, steps: Sequence[float]) -> Drawing | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import strips
 
-    steps = [
-        strips.Step(flat.label(asked, row), row["change"], row["share"], row["n"]) for row in rows
+    named = [(flat.label(asked, row), row) for row in rows]
+    every = list(dict.fromkeys(label for label, _ in named))
+    shown = set(every[: stacks.MOST_BARS])
+    found = [
+        strips.Step(label, row["change"], row["share"], row["n"])
+        for label, row in named
+        if label in shown
     ]
     caption = "How far scores moved: share of the parsed items by perturbed minus gold."
-    return Drawing(strips.strips(steps, title="Perturbed minus gold"), caption) if steps else None
+    caption += stacks.of_first(len(every))
+    drawn = strips.strips(found, steps=steps, title="Perturbed minus gold")
+    return Drawing(drawn, caption) if found else None
 
 
 VIEWS = (
@@ -174,7 +215,7 @@ VIEWS = (
         title="Counts",
         asks=(Ask("undetected"),),
         show=counts,
-        studies=TABLES,
+        studies={"000": TABLES},
         empty=_UNDECIDED,
         switches=(flat.grouped(flat.CATEGORIES),),
     ),
@@ -193,7 +234,7 @@ VIEWS = (
         asks=(Ask("score_changes"),),
         show=changes,
         studies={},
-        empty=NO_SCORES,
+        empty=_NO_SCALE,
         switches=(flat.grouped(),),
     ),
     View(
@@ -202,7 +243,7 @@ VIEWS = (
         asks=(Ask("scores"),),
         show=ends,
         studies={},
-        empty=NO_SCORES,
+        empty=_NO_SCALE,
         switches=(flat.grouped(),),
     ),
 )

@@ -14,6 +14,9 @@ from stats.estimates import Estimate
 
 Row = Mapping[str, Any]
 
+# What differences of rates are in, beside the title of their column.
+POINTS = "points"
+
 
 class Rate(NamedTuple):
     """Which columns of a row are a rate: its value, its interval, its items, and which is bad.
@@ -61,8 +64,7 @@ def count(value: float | None, href: str = "", *, note: str = "") -> Cell:
 
 def number(value: float | None, *, note: str = "") -> Cell:
     """A mean or the like, two digits."""
-    text = written.DASH if value is None else f"{value:.2f}".replace("-", "−")
-    return Cell(text, value, note=note)
+    return Cell(written.DASH if value is None else _minus(f"{value:.2f}"), value, note=note)
 
 
 def of_share(value: float | None) -> Cell:
@@ -138,7 +140,8 @@ def share(part: float | None, n: float, href: str = "") -> Cell:
     if part is None:
         return Cell()
     of_all = f"{written.share(part / n)} of {written.number(n)}" if n else ""
-    return Cell(written.number(part), part, href if part else "", note=of_all)
+    note = of_all.replace(" ", "\u00a0")
+    return Cell(written.number(part), part, href if part else "", note=note)
 
 
 def items(one: Run, group: Row, number: int | None = None, /, **which: str) -> str:
@@ -148,13 +151,22 @@ def items(one: Run, group: Row, number: int | None = None, /, **which: str) -> s
     if not group.get("ability"):
         # Of no ability are items that repeat others; of all abilities, those with an error.
         narrowed["items"] = "repeats" if "ability" in group else "errors"
-    query = {**narrowed, **which, "counted": "yes"}
+    return outcomes(one, number, **{**narrowed, **which, "counted": "yes"})
+
+
+def outcomes(one: Run, number: int | None = None, /, **which: str) -> str:
+    """Where outcomes of the run, or of the run with this number, are listed, those left out too."""
     page = reverse("run", args=[one.project.slug, number or one.number])
-    return f"{page}?{urlencode(query)}#outcomes"
+    return f"{page}?{urlencode(which)}#outcomes"
 
 
 def _signed(value: float) -> str:
-    return f"{100 * value:+.1f}".replace("-", "−")
+    return _minus(f"{100 * value:+.1f}")
+
+
+def _minus(number: str) -> str:
+    """With the sign that is as wide as a plus, and none at nought."""
+    return number.replace("-", "−") if float(number) else number.lstrip("+-")
 
 
 def _rest(value: float | None) -> float | None:

@@ -5,11 +5,19 @@ from collections.abc import Sequence
 from annotation.leads.grouping import Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
-from judging.views.results import cells, grids, measures
+from judging.results import narrowing
+from judging.views.results import cells, grids, measures, stacks
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, View
 
+ALL, ABILITY = "all", "ability"
+OF = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
+ADJUSTED = {ALL: "p_holm", ABILITY: "q"}
+WORDS = {
+    ALL: "adjusted for all pairs (Holm); runs that share no letter differ.",
+    ABILITY: "adjusted for all lines together (Benjamini and Hochberg): exploratory.",
+}
 COLUMNS = (
     Column("Items", "items", is_number=False),
     Column("Run a", "run_a", is_number=False),
@@ -17,7 +25,7 @@ COLUMNS = (
     Column("In both", "n"),
     Column("Only a detects", "only_a"),
     Column("Only b detects", "only_b"),
-    Column("a minus b", "difference"),
+    Column("a minus b", "difference", cells.POINTS),
     Column("p", "p"),
     Column("p, adjusted", "adjusted"),
     Column("Would show", "shows"),
@@ -26,38 +34,48 @@ COLUMNS = (
 
 
 def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
-    """A line a pair of runs over all error items, then one an ability."""
+    """A line a pair of runs, over all error items or over those of each ability."""
     runs = {run.number: run for run in measures.judging(asked)}
-    rows = [row for row in tables[0] if {row["run_a"], row["run_b"]} <= set(runs)]
+    over = asked.said(OF.name)
+    rows = [
+        row
+        for row in tables[0]
+        if {row["run_a"], row["run_b"]} <= set(runs) and bool(row["ability"]) is (over == ABILITY)
+    ]
     lines = [_line(row, runs[row["run_a"]], runs[row["run_b"]]) for row in rows]
     words = (
         "Detection rates on the error items that both runs parsed. p is that of the clusters'"
-        " signs; over all items it is adjusted for all pairs (Holm), and runs that share no letter"
-        " differ. Lines of an ability are exploratory and adjusted together (Benjamini and"
-        " Hochberg). Would show: the smallest difference that would be found four times in five."
+        f" signs, {WORDS[over]} Would show: the smallest difference that would be found four times"
+        " in five."
     )
-    return Shown(grids.of_lines("Runs in pairs", COLUMNS, lines), _drawing(rows), words)
+    columns = COLUMNS if over == ALL else COLUMNS[:-1]
+    return Shown(grids.of_lines("Runs in pairs", columns, lines), _drawing(rows), words)
 
 
 def _line(row: Row, a: Run, b: Run) -> Line:
-    of_ability = bool(row["ability"])
-    adjusted = "q" if of_ability else "p_holm"
-    kept = "" if of_ability else f"{row['letters_a']} | {row['letters_b']}"
+    over = ABILITY if row["ability"] else ALL
+    letters = [cells.words(f"{row['letters_a']} | {row['letters_b']}")] if over == ALL else []
     return Line(
         (
             cells.words(_group(row)),
             cells.run(a),
             cells.run(b),
-            cells.count(row["n"], note=_left(row)),
-            cells.count(row["only_a"]),
-            cells.count(row["only_b"]),
+            cells.count(row["n"], _beside(a, b, row, narrowing.BOTH), note=_left(row)),
+            cells.count(row["only_a"], _beside(a, b, row, narrowing.HERE)),
+            cells.count(row["only_b"], _beside(a, b, row, narrowing.THERE)),
             _difference(row),
             cells.p_value(row["p"], row["reason"]),
-            cells.p_value(row[adjusted], row["reason"]),
+            cells.p_value(row[ADJUSTED[over]], row["reason"]),
             cells.of_share(row["shows"]),
-            cells.words(kept),
+            *letters,
         )
     )
+
+
+def _beside(a: Run, b: Run, row: Row, which: str) -> str:
+    """The items of run a that run b parsed as well, or that it noticed more, or less, of."""
+    group = {"ability": row["ability"]} if row["ability"] else {}
+    return cells.items(a, group, items="errors", **{which: str(b.number)})
 
 
 def _group(row: Row) -> str:
@@ -66,32 +84,35 @@ def _group(row: Row) -> str:
 
 def _left(row: Row) -> str:
     """How many items of either run are not compared."""
-    return f"{written.number(row['missing'])} missing" if row["missing"] else ""
+    return f"{written.number(row['missing'])}\u00a0missing" if row["missing"] else ""
 
 
 def _difference(row: Row) -> Cell:
     return cells.points(row["difference"], row["low"], row["high"], row["reason"])
 
 
+def _name(row: Row) -> str:
+    if row["ability"]:
+        return f"{_group(row)}: {row['run_a']} minus {row['run_b']}"
+    return f"{row['run_a']} · {row['strategy_a']}: minus {row['run_b']} · {row['strategy_b']}"
+
+
 def _drawing(rows: Rows) -> Drawing | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import differences
 
+    there = [row for row in rows if row["difference"] is not None]
+    ends = ("difference", "low", "high", "n")
     found = [
-        differences.Difference(
-            f"{row['run_a']} · {row['strategy_a']}: minus {row['run_b']} · {row['strategy_b']}",
-            row["difference"],
-            row["low"],
-            row["high"],
-            row["n"],
-        )
-        for row in rows
-        if not row["ability"] and row["difference"] is not None
+        differences.Difference(_name(row), *(row[end] for end in ends))
+        for row in there[: stacks.MOST_BARS]
     ]
     caption = (
-        "Differences of detection rates over all error items that both parsed, with 95 % intervals:"
+        "Differences of detection rates over the error items that both parsed, with 95 % intervals:"
         " to the right the first run of the pair notices more."
     )
+    if len(there) > len(found):
+        caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
     return Drawing(differences.dots(found), caption) if found else None
 
 
@@ -102,6 +123,7 @@ VIEWS = (
         asks=(Ask("compare", ""),),
         show=show,
         studies={},
+        switches=(OF,),
         empty="Choose two runs or more over the same items to compare them.",
     ),
 )

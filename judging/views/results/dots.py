@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from charts.axes import RATES, Axis
 from judging.views.results.kinds import Drawing
 from stats.estimates import Estimate
 
@@ -16,8 +17,12 @@ def drawing(
     caption: str,
     series: str = "Run",
     faint: Iterable[Dot] = (),
+    axis: Axis = RATES,
 ) -> Drawing | None:
-    """`title` says what the rate is, `faint` dots are not ours; None where none has a value."""
+    """`title` says what the rate is, `faint` dots are not ours; None where none has a value.
+
+    What is no rate needs an `axis` of its own.
+    """
     # Altair takes a second to import; nothing else should wait for it.
     from charts import detection
 
@@ -29,4 +34,10 @@ def drawing(
     ]
     if not points:
         return None
-    return Drawing(detection.dot_plot(points, title=title, series=series), caption)
+    return Drawing(detection.dot_plot(points, title=title, series=series, axis=axis), caption)
+
+
+def ends(found: Iterable[Estimate]) -> list[float]:
+    """Everything that an axis of these has to have room for; what is None has no place."""
+    every = (end for one in found for end in (one.value, one.low, one.high))
+    return [end for end in every if end is not None]

@@ -4,10 +4,11 @@
 from collections.abc import Sequence
 
 from judging.models import Run
+from judging.results import audits
 from judging.views.results import cells, dots, flat, grids, stacks
 from judging.views.results.cells import Rate, Row
 from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View, places
 
 UNCHECKED = (
     "The explanations of none of the chosen runs were checked. Open a run whose strategy asks for"
@@ -28,6 +29,15 @@ _AFTER = Rate("rate_after", bad="high")
 _FOUND = Rate("found_rate", "found_low", "found_high", "equal", missing="")
 _CREDIT = Rate(
     "false_credit", "false_credit_low", "false_credit_high", "gold_checked", missing="", bad="high"
+)
+
+_BY = ("ability", "category")
+TABLES = (
+    Place("figure 2", ("vanilla", "axis", "rubric", "axis-rubric")),
+    Place("table 21", ("vanilla",), _BY),
+    Place("table 22", ("axis",), _BY),
+    Place("table 23", ("rubric",), _BY),
+    Place("table 24", ("axis-rubric",), _BY),
 )
 
 
@@ -96,8 +106,11 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
 
 
 def _audit(run: Run, row: Row) -> Line:
-    counted = (cells.count(row["total"]), cells.count(row["missing"]))
-    shares = (cells.share(row[name], row["parsed"]) for name in QUALITIES)
+    def at(*quality: str) -> str:
+        return cells.outcomes(run, audited="-".join((row["verdict"], *quality)))
+
+    counted = (cells.count(row["total"], at()), cells.count(row["missing"], at(audits.OPEN)))
+    shares = (cells.share(row[name], row["parsed"], at(name)) for name in QUALITIES)
     return Line((cells.run(run), cells.words(row["verdict"]), *counted, *shares))
 
 
@@ -135,9 +148,11 @@ def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
         for row in rows
         for title, such in series.items()
     ]
-    title = "Explanations in which an error is found"
-    caption = f"{title}, of perturbed and of gold answers, with 95 % intervals."
-    return dots.drawing(found, title=title, caption=caption, series="Of")
+    caption = (
+        "Explanations in which an error is found, of perturbed and of gold answers, with 95 %"
+        " intervals."
+    )
+    return dots.drawing(found, title="An error is found", caption=caption, series="Of")
 
 
 VIEWS = (
@@ -146,7 +161,7 @@ VIEWS = (
         title="By score and by explanation",
         asks=(Ask("explanations"),),
         show=show,
-        studies={"000": ("figure 2", "table 21", "table 22", "table 23", "table 24")},
+        studies={"000": TABLES},
         empty=UNCHECKED,
         switches=(flat.grouped(),),
     ),
@@ -167,7 +182,7 @@ VIEWS = (
         title="As people judge them",
         asks=(Ask("audits", ""),),
         show=audited,
-        studies={"001": ("figure 6",)},
+        studies={"001": places("figure 6")},
         empty=(
             "People judged no explanations of the chosen runs yet. Make an audit with"
             " “manage.py make_audit” and let people label its items."

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from annotation.leads.grouping import Grouping
+from annotation.querysets import SI_ITEM
 from judging.models import Run
 from judging.views.results import cells, grids
 from judging.views.results.cells import Row
@@ -70,6 +71,7 @@ def _name(field: str) -> str:
 
 
 def _title(field: str, row: Row) -> str:
-    invariant = row["score_invariant"] and field == "category"
     title = Grouping(field, field).title_of(row[field])
-    return f"{title}, score-invariant" if invariant and row["ability"] == "" else title
+    invariant = field == "category" and row["score_invariant"] and row[field] != SI_ITEM
+    # An address may group by categories alone; then no ability beside it says so.
+    return f"{title}, score-invariant" if invariant and not row.get("ability") else title

@@ -1,7 +1,8 @@
 """What a result page is made of, and what the address asks of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.http import QueryDict
@@ -69,21 +70,47 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A table or figure of a study, by its name there: the strategies that it is of, none for any,
+    and how a view makes it. It is grouped `by` these fields, if the items have them all."""
+
+    name: str
+    strategies: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+def places(*names: str, by: tuple[str, ...] = ()) -> tuple[Place, ...]:
+    """Those that are of any strategy."""
+    return tuple(Place(name, by=by) for name in names)
+
+
+@dataclass(frozen=True)
 class View:
     """One way to answer the question of a page: tables of figures, and how they are shown.
 
     `show` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
     tables and figures of each study that it makes. `empty` says what to do where nothing is shown.
+    `groups` offers fields that its tables can be grouped by, several at once, with their titles;
+    where the address names none, `grouped` by the first of them. `columns` can narrow it down, too:
+    `titles` has the words for those whose name is none, `named` those for a value, "" for the
+    value itself. What is not `of_runs` is there before the first run.
     """
 
     slug: str
     title: str
     asks: tuple[Ask, ...]
     show: Callable[["Asked", Sequence[Rows]], Shown]
-    studies: Mapping[str, Sequence[str]]
+    studies: Mapping[str, Sequence[Place]]
     empty: str
     switches: tuple[Switch, ...] = ()
+    of_runs: bool = True
     choices: Callable[["Asked"], Sequence[Choices]] | None = None
+    groups: Callable[[Project], Mapping[str, str]] | None = None
+    grouped: bool = False
+    columns: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    named: Callable[["Asked", str, str], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,12 +150,25 @@ class Asked:
         first = next(iter(options))
         return said if said is not None and (said in options or name == BY) else first
 
+    @cached_property
+    def groups(self) -> Mapping[str, str]:
+        """What the tables of the view can be grouped by, several at once."""
+        return self.view.groups(self.project) if self.view.groups else {}
+
     def fields(self, ask: Ask) -> list[str]:
         """What a table is grouped by."""
         if ask.by is not None:
             return figures.fields(ask.by)
-        by_default = any(one.name == BY for one in self.view.switches)
-        return figures.fields(self.said(BY) if by_default else self.query.get(BY, figures.BY))
+        if self.view.groups:
+            first = next(iter(self.groups), "") if self.view.grouped else ""
+            return figures.fields(self.query.get(BY, first))
+        if any(one.name == BY for one in self.view.switches):
+            return figures.fields(self.said(BY))
+        return figures.fields(self.query.get(BY, figures.BY))
+
+    def narrowing(self, ask: Ask) -> list[str]:
+        """The columns of a table whose values the address may ask for."""
+        return [*self.fields(ask), *self.view.columns]
 
     @property
     def here(self) -> str:

@@ -60,7 +60,7 @@ def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
     groups = {rated.key(row): row for row in rows if row["of_rate"]}
     found = [
         (
-            "Undetected rate",
+            "",
             flat.label(asked, row),
             Estimate(row["of_rate"]["rate"], row["lowest"], row["highest"], row["parsed"]),
         )
@@ -70,7 +70,7 @@ def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
         "Undetected rates, each with the lowest and the highest that it could be had every missing"
         " reply gone one way. These are bounds, not intervals."
     )
-    return dots.drawing(found, title="Undetected rate", caption=caption, series="Of")
+    return dots.drawing(found, title="Undetected rate", caption=caption)
 
 
 VIEWS = (

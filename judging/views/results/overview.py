@@ -9,7 +9,7 @@ from judging.results import reports
 from judging.views.results import beside, cells, dots, measures
 from judging.views.results.cells import Row
 from judging.views.results.grids import Block, Cell, Column, Grid, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View
 from judging.views.results.measures import Measure
 from stats.estimates import Estimate
 
@@ -17,6 +17,20 @@ ABILITY = Grouping("ability", "Ability")
 # By run, its row without an ability.
 All = dict[int, Row]
 ByAbility = dict[tuple[str, ...], dict[int, Row]]
+
+_SCORES = ("vanilla-score", "vanilla", "rubric", "axis", "axis-rubric")
+_PAIRS = (
+    "pairwise-verdict", "pairwise", "pairwise-rules", "pairwise-axis", "pairwise-axis-rules"
+)  # fmt: skip
+# As the study prints them.
+_RATES = {"measure": "undetected"}
+TABLES = (
+    Place("table 3", (*_SCORES, *_PAIRS, "reference"), query=_RATES),
+    Place(
+        "table 4", ("vanilla", "pairwise-axis-rules", "reference", "prometheus-axis"), query=_RATES
+    ),
+    Place("table 5", ("rubric", "rubric-5", "axis-rubric", "axis-rubric-5"), query=_RATES),
+)
 
 
 def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
@@ -98,7 +112,7 @@ VIEWS = (
         title="By ability",
         asks=(Ask("undetected", ""), Ask("undetected", "ability")),
         show=show,
-        studies={"000": ("table 3", "table 4", "table 5")},
+        studies={"000": TABLES},
         empty="The chosen runs have decided no item that figures count.",
         switches=(measures.SWITCH,),
         choices=beside.choices,

@@ -5,10 +5,17 @@ from collections.abc import Sequence
 from judging.results.scoring import BINS
 from judging.views.results import flat, stacks
 from judging.views.results.grids import Column
-from judging.views.results.kinds import Ask, Asked, Rows, Shown, View
+from judging.views.results.kinds import Ask, Asked, Place, Rows, Shown, View
 from judging.views.results.rated import UNDETECTED, with_rates
 
 KINDS = {"low": "Lower", "top2": "Two below the top", "top1": "One below the top", "top": "Top"}
+
+_BY = ("ability", "category")
+TABLES = (
+    Place("table 16", ("reference",), _BY),
+    Place("table 17", ("prometheus", "prometheus-axis"), _BY),
+    Place("table 20", ("reference",), _BY),
+)
 
 
 def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
@@ -30,7 +37,7 @@ VIEWS = (
         title="Bins of the scale",
         asks=(Ask("scores"), Ask("undetected")),
         show=show,
-        studies={"000": ("table 16", "table 17", "table 20")},
+        studies={"000": TABLES},
         empty=(
             "None of the chosen runs scored answers against the gold one. Choose a run of such a"
             " strategy, for example reference or prometheus."

@@ -1,13 +1,23 @@
 """The result pages, in their order. A new page is a module with its `VIEWS`, and an entry here."""
 
 from judging.views.results import (
+    agreement,
     by_category,
     compare,
+    cost,
+    data_set,
+    detector,
+    doses,
     explanations,
     missing,
     overview,
+    people,
+    people_groups,
+    people_items,
+    people_raters,
     reference,
     sensitivity,
+    spots,
     verdicts,
 )
 from judging.views.results.kinds import Page
@@ -43,22 +53,63 @@ PAGES: dict[str, Page] = {
         picture="words",
         views=explanations.VIEWS,
     ),
+    "detector": Page(
+        title="Detector",
+        question="How well do evaluators find natural errors, which kinds, and does asking matter?",
+        picture="target",
+        views=detector.VIEWS,
+    ),
+    "people": Page(
+        title="Against people",
+        question="How near do the evaluators come to what people say?",
+        picture="scatter",
+        views=(
+            *people.VIEWS,
+            *people_groups.VIEWS,
+            *people_items.VIEWS,
+            *people_raters.VIEWS,
+        ),
+    ),
     "compare": Page(
         title="Compare",
         question="Which of two runs notices more on the same items, and would less have shown?",
         picture="dots",
         views=compare.VIEWS,
     ),
+    "blind-spots": Page(
+        title="Blind spots",
+        question="Which slices of the items does an evaluator miss more than the rest?",
+        picture="spots",
+        views=spots.VIEWS,
+    ),
     "sensitivity": Page(
         title="Sensitivity",
-        question="Do the evaluators tell errors from changes that are none?",
+        question="Do the evaluators tell errors from changes that are none, and do more cost more?",
         picture="plane",
-        views=sensitivity.VIEWS,
+        views=(*sensitivity.VIEWS, *doses.VIEWS),
     ),
     "missing": Page(
         title="Missing",
         question="Which replies could not be used, and what could they have changed?",
         picture="bins",
         views=missing.VIEWS,
+    ),
+    "data-set": Page(
+        title="Data set",
+        question="What are the items, and what are they held for?",
+        picture="bins",
+        views=data_set.VIEWS,
+    ),
+    "agreement": Page(
+        title="Agreement and effort",
+        question="How far do people agree, and how long does it take them?",
+        picture="heat",
+        views=agreement.VIEWS,
+    ),
+    "cost": Page(
+        title="Cost",
+        question="What did the runs cost, and what did a detected error cost?",
+        picture="stack",
+        views=cost.VIEWS,
     ),
 }

@@ -6,14 +6,16 @@ from annotation.leads.grouping import Grouping
 from judging.models import Run
 from judging.views.results import cells, grids, measures, stacks
 from judging.views.results.cells import Rate, Row
-from judging.views.results.grids import Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.grids import Cell, Column, Line
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View, places
 
 DETECTION = Rate("detection", "detection_low", "detection_high", "errors", "", missing="")
 FALSE_ALARM = Rate("false_alarm", "false_alarm_low", "false_alarm_high", "invariant", "", "")
+# Of more runs than this groups would hide each other in the chart.
+MOST_RUNS = 8
 FIGURES: tuple[tuple[Column, stacks.Draw], ...] = (
-    (Column("Detection", "detection"), lambda run, row: cells.rate(row, DETECTION)),
-    (Column("False alarms", "false_alarm"), lambda run, row: cells.rate(row, FALSE_ALARM)),
+    (Column("Detection", "detection"), lambda run, row: _rate(run, row, DETECTION)),
+    (Column("False alarms", "false_alarm"), lambda run, row: _rate(run, row, FALSE_ALARM)),
     (Column("J", "j"), lambda run, row: cells.drawn(row, "j")),
     (Column("d′", "d_prime"), lambda run, row: cells.drawn(row, "d_prime")),
 )
@@ -38,9 +40,22 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     return Shown(grids.of_lines("Sensitivity", columns, lines), _drawing(runs, rows), words)
 
 
+def _rate(run: Run, row: Row, such: Rate) -> Cell:
+    """Leads to the items; score-invariant ones by what they were made from, or by origin."""
+    which, group = {"items": "errors", "result": "parsed"}, {"ability": row["ability"] or ""}
+    if such is FALSE_ALARM:
+        which["items"], group = "invariant", {"source_ability": row["ability"] or ""}
+        which |= {"origin": row["origin"]} if row["origin"] else {}
+    return cells.rate(row, such, href=cells.items(run, group, **which))
+
+
 def _line(run: Run, row: Row) -> Line:
     figures = (cell(run, row) for _, cell in FIGURES)
     return Line((cells.words(_group(row)), cells.run(run), *figures))
+
+
+def _is_whole(row: Row) -> bool:
+    return not (row["ability"] or row["origin"])
 
 
 def _group(row: Row) -> str:
@@ -53,19 +68,24 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> Drawing | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import plane
 
+    with_groups = len(runs) <= MOST_RUNS
     points = [
         plane.Point(
             cells.name(runs[row["run"]]),
             _group(row),
+            _is_whole(row),
             *(row[name] for name in (DETECTION.value, DETECTION.low, DETECTION.high)),
             *(row[name] for name in (FALSE_ALARM.value, FALSE_ALARM.low, FALSE_ALARM.high)),
         )
         for row in rows
-        if row["detection"] is not None and row["false_alarm"] is not None
+        if row["detection"] is not None
+        and row["false_alarm"] is not None
+        and (with_groups or _is_whole(row))
     ]
+    groups = ", small ones of a group" if with_groups else f"; up to {MOST_RUNS} runs have groups"
     caption = (
-        "Detection against false alarms, with 95 % intervals, over all items and by group. On the"
-        " dashed line errors are noticed no more often than changes that are none."
+        f"Detection against false alarms, with 95 % intervals: large marks are of all items{groups}"
+        ". On the dashed line errors are noticed no more often than changes that are none."
     )
     return Drawing(plane.points(points), caption) if points else None
 
@@ -76,7 +96,7 @@ VIEWS = (
         title="Detection against false alarms",
         asks=(Ask("sensitivity", ""),),
         show=show,
-        studies={"000": ("section 5.4",)},
+        studies={"000": places("section 5.4")},
         empty="The chosen runs have decided no item that figures count.",
     ),
 )

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -15,17 +14,21 @@ from charts import files
 from judging import tasks
 from judging.models import Run, SavedView
 from judging.results import figures
-from judging.views.results import asking, downloads
+from judging.views.results import asking, downloads, studies
 from judging.views.results.grids import Column, Grid
-from judging.views.results.kinds import BY, INTERVALS, RUN, SORT, VIEW, Asked, Rows, Switch, View
+from judging.views.results.kinds import (
+    BY,
+    INTERVALS,
+    RUN,
+    SORT,
+    VIEW,
+    Ask,
+    Asked,
+    Rows,
+    Switch,
+    View,
+)
 from judging.views.results.registry import PAGES
-
-STUDIES = {
-    "000": "Study 000: perturbed answers",
-    "001": "Study 001: natural errors",
-    "002": "Study 002: rubric scores",
-    "003": "Study 003: ratings of people",
-}
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,14 @@ class Heading:
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     """Every page with its question, and where each table and figure of the studies is."""
     member = access.member_for(request, slug, right="results")
+    runs = asking.chosen(member.project, request.GET)
     context = {
         "project": member.project,
         "member": member,
         "pages": PAGES,
         "saved": SavedView.objects.seen_by(member),
-        "runs_named": urlencode({RUN: request.GET.getlist(RUN)}, doseq=True),
-        "runs": len(asking.chosen(member.project, request.GET)),
-        "studies": [(title, _of_study(number)) for number, title in STUDIES.items()],
+        "runs": runs,
+        "studies": studies.every(member.project, runs, named=RUN in request.GET),
     }
     return render(request, "judging/results/index.html", context)
 
@@ -120,6 +123,8 @@ def _offered(wish: Asked) -> list[Run]:
 def _switches(wish: Asked, *, with_intervals: bool = True) -> list[tuple[str, list[Link]]]:
     """The views of the page, what the view itself can be switched to, and the intervals."""
     found = [(one.title, _options(wish, one)) for one in wish.view.switches]
+    if wish.groups:
+        found.append(("Grouped by", _toggles(wish)))
     shown = {"no": wish.link(intervals=None), "yes": wish.link(intervals="yes")}
     now = "yes" if wish.intervals else "no"
     titles = {"no": "n alone", "yes": "with intervals"}
@@ -130,8 +135,26 @@ def _switches(wish: Asked, *, with_intervals: bool = True) -> list[tuple[str, li
 
 
 def _to_view(wish: Asked, view: View) -> str:
+    """Another view of the page, grouped as this one where it can be."""
     first = view is wish.page.views[0]
-    return wish.link(**{VIEW: None if first else view.slug, SORT: None, BY: None})
+    by = wish.query.get(BY) if view.groups and view.groups == wish.view.groups else None
+    return wish.link(**{VIEW: None if first else view.slug, SORT: None, BY: by})
+
+
+def _toggles(wish: Asked) -> list[Link]:
+    """Each field that the view can be grouped by; a link takes it in or out."""
+    chosen = wish.fields(Ask(""))
+    offered = {**wish.groups, **{name: name for name in chosen if name not in wish.groups}}
+    return [
+        Link(title, _toggled(wish, chosen, name), name in chosen) for name, title in offered.items()
+    ]
+
+
+def _toggled(wish: Asked, chosen: list[str], name: str) -> str:
+    """What rows were narrowed to of a field goes with it."""
+    kept = [one for one in chosen if one != name]
+    by = ",".join(kept if name in chosen else [*chosen, name])
+    return wish.link(**{BY: by if by or wish.view.grouped else None, SORT: None, name: None})
 
 
 def _options(wish: Asked, switch: Switch) -> list[Link]:
@@ -163,21 +186,7 @@ def _heading(wish: Asked, column: Column) -> Heading:
 
 def _kept(wish: Asked) -> list[tuple[str, str]]:
     """What the form sends along unseen, since it is switched elsewhere."""
-    switched = (VIEW, SORT, INTERVALS, BY, *(one.name for one in wish.view.switches))
-    return [
-        (name, wish.query.get(name, "")) for name in dict.fromkeys(switched) if name in wish.query
-    ]
-
-
-def _of_study(number: str) -> list[tuple[str, list[Link]]]:
-    """What of a study each page makes, with its place in the page."""
-    found = []
-    for slug, page in PAGES.items():
-        links = [
-            Link(title, f"{slug}/?view={view.slug}")
-            for view in page.views
-            for title in view.studies.get(number, ())
-        ]
-        if links:
-            found.append((page.title, links))
-    return found
+    switched = [VIEW, SORT, INTERVALS, BY, *(one.name for one in wish.view.switches)]
+    switched += [] if wish.view.of_runs else [RUN]
+    names = dict.fromkeys(switched)
+    return [(name, value) for name in names for value in wish.query.getlist(name)]

@@ -35,10 +35,15 @@ def bars(
     ]
     if not parts:
         return None
-    words = caption
-    if len(rows) > MOST_BARS:
-        words += f" The first {MOST_BARS} of {len(rows)} lines; group otherwise to see the rest."
-    return Drawing(stacked.bars(parts, kinds=list(kinds.values()), title=title), words)
+    drawn = stacked.bars(parts, kinds=list(kinds.values()), title=title)
+    return Drawing(drawn, caption + of_first(len(rows)))
+
+
+def of_first(number: int) -> str:
+    """What a caption adds where a chart shows the first of so many lines alone."""
+    if number <= MOST_BARS:
+        return ""
+    return f" The first {MOST_BARS} of {number} lines; group otherwise to see the rest."
 
 
 def share(name: str, detail: str = "") -> Draw:

@@ -9,7 +9,7 @@ from judging.results.verdicts import EFFECTS
 from judging.views.results import cells, dots, flat, measures, rated, stacks
 from judging.views.results.cells import Rate, Row
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View
 
 NO_PAIRS = (
     "None of the chosen runs compared answers in pairs. Choose a run of such a strategy, for"
@@ -18,6 +18,15 @@ NO_PAIRS = (
 NO_REPEATS = (
     "None of the chosen runs asked anything more than once. Start a run with several samples of"
     " each call."
+)
+_BY = ("ability", "category")
+TABLES = (
+    Place("table 11", ("pairwise-verdict",), _BY),
+    Place("table 12", ("pairwise",), _BY),
+    Place("table 13", ("pairwise-rules",), _BY),
+    Place("table 14", ("pairwise-axis",), _BY),
+    Place("table 15", ("pairwise-axis-rules",), _BY),
+    Place("table 19", ("pairwise-axis-rules",), _BY),
 )
 KINDS = {
     "G": "Gold twice (G)",
@@ -75,7 +84,7 @@ def repeats(asked: Asked, tables: Sequence[Rows]) -> Shown:
         (Column("Samples", "samples"), _samples),
         (Column("Undetected, first sample", "first_rate"), _rate(_FIRST)),
         (Column("Undetected, all samples", "rate"), _all_samples),
-        (Column("Changed their result", "changing_rate"), _rate(_CHANGING)),
+        (Column("Changed their result", "changing_rate"), _changing),
     )
     grid = flat.table(asked, "Repeats and votes", rows, figures)
     words = (
@@ -103,9 +112,11 @@ def _by_effect(rows: Rows) -> Rows:
 
 
 def _effect(name: str) -> stacks.Draw:
-    return lambda run, row: cells.rate(
-        row["of"][name], Rate(), href=cells.items(run, row, result="parsed", detail="mixed")
-    )
+    def cell(run: Run, row: Row) -> Cell:
+        href = cells.items(run, row, result="parsed", detail="mixed", order_effect=name)
+        return cells.rate(row["of"][name], Rate(), href=href)
+
+    return cell
 
 
 def _samples(run: Run, row: Row) -> Cell:
@@ -124,6 +135,10 @@ def _rate(such: Rate) -> stacks.Draw:
         href=cells.items(run, row, result="parsed"),
         missing_href=cells.items(run, row, result="missing"),
     )
+
+
+def _changing(run: Run, row: Row) -> Cell:
+    return cells.rate(row, _CHANGING, href=cells.items(run, row, repeats="changing"))
 
 
 def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
@@ -146,9 +161,7 @@ VIEWS = (
         title="Verdicts",
         asks=(Ask("verdicts"), Ask("undetected")),
         show=verdicts,
-        studies={
-            "000": ("table 11", "table 12", "table 13", "table 14", "table 15", "table 19"),
-        },
+        studies={"000": TABLES},
         empty=NO_PAIRS,
         switches=(flat.grouped(),),
     ),

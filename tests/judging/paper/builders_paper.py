@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -127,9 +128,12 @@ def _points(rng: np.random.Generator) -> dict[str, int]:
     return {metric: int(rng.integers(1, 4)) for metric in METRICS}
 
 
-def archive(project: Project, path: Path, wanted: Wanted | None = None) -> Path:
-    """The archive of all shown runs of a project."""
-    runs = list(Run.objects.in_project(project).for_results().shown())
+def archive(
+    project: Project, path: Path, wanted: Wanted | None = None, numbers: Sequence[int] = ()
+) -> Path:
+    """The archive of these runs of a project, of all shown ones without numbers; no charts."""
+    shown = Run.objects.in_project(project).for_results().shown()
+    runs = list(shown.filter(number__in=numbers) if numbers else shown)
     with path.open("w+b") as stream:
         freezing.freeze(project, runs, wanted or Wanted(), stream, lambda name, rows: None)
     return path

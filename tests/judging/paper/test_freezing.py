@@ -33,6 +33,8 @@ MAKERS: dict[str, Callable[[Path], Project]] = {
     "rated": make_rated,
 }
 
+MEASURED = ("--by", "edit_size,length,place", "--format", "json")
+
 
 @pytest.fixture
 def vetted() -> Project:
@@ -68,12 +70,26 @@ def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
 
 
 @pytest.mark.databases
-def test_an_archive_of_what_was_thawed_is_the_same_bytes(vetted: Project, tmp_path: Path) -> None:
-    path, again = tmp_path / "results.zip", tmp_path / "again.zip"
-    call_command("freeze_results", project="fbi", output=path)
+def test_an_archive_of_what_was_thawed_is_the_same_bytes(
+    vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, again, terms = (tmp_path / name for name in ("one.zip", "again.zip", "terms.txt"))
+    terms.write_text("CC0")
+    call_command("freeze_results", project="fbi", output=path, license=terms)
     with elsewhere.opened(path) as there:
-        there.run("freeze_results", "--project", "fbi", "-o", str(again))
+        command = ("freeze_results", "--project", "fbi", "-o", str(again))
+        there.run(*command, "--license", str(terms))
+        measured = there.run("results", "blindspots", "--project", "fbi", *MEASURED)
     assert again.read_bytes() == path.read_bytes()
+    with zipfile.ZipFile(path) as held:
+        assert held.read("LICENSE") == b"CC0"
+        assert "LICENSE" in held.read("README.txt").decode()
+        assert b"<svg" in held.read("charts/overview-abilities.svg")
+    # What is measured of texts is known of an archive without them.
+    capsys.readouterr()
+    call_command("results", "blindspots", "--project", "fbi", *MEASURED)
+    assert capsys.readouterr().out == measured
+    assert {"edit_size", "length"} <= {one["field"] for one in json.loads(measured)["rows"]}
 
 
 def test_the_same_state_is_the_same_bytes_and_a_change_is_not(
@@ -103,8 +119,8 @@ def test_nobody_s_account_and_no_text_is_in_an_archive(vetted: Project, tmp_path
 
 def test_lengths_stay_where_texts_do_not(vetted: Project, tmp_path: Path) -> None:
     path = archive(vetted, tmp_path / "results.zip")
-    # "How many legs have 1 spiders?" are six words.
-    assert lines(path, "revisions")[0]["texts"]["prompt"] == "x x x x x x"
+    # "How many legs have 1 spiders?" are six words of 29 characters.
+    assert lines(path, "revisions")[0]["texts"]["prompt"] == "x x x x x " + 19 * "x"
 
 
 def test_texts_and_replies_are_there_where_they_are_asked_for(
@@ -130,8 +146,7 @@ def test_rows_name_each_other_without_ids(vetted: Project, tmp_path: Path) -> No
 def test_some_runs_bring_those_that_their_figures_rest_on(
     vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "results.zip"
-    call_command("freeze_results", project="fbi", run=[1], output=path)
+    path = archive(vetted, tmp_path / "results.zip", numbers=[1])
     with zipfile.ZipFile(path) as held:
         facts = json.loads(held.read("MANIFEST.json"))
     # Run 2 checks the explanations of run 1.
@@ -141,17 +156,6 @@ def test_some_runs_bring_those_that_their_figures_rest_on(
     printed = capsys.readouterr().out
     call_command("results", "explanations", archive=path)
     assert capsys.readouterr().out == printed
-
-
-def test_the_terms_of_the_data_are_put_in(vetted: Project, tmp_path: Path) -> None:
-    terms = tmp_path / "terms.txt"
-    terms.write_text("CC0")
-    path = tmp_path / "results.zip"
-    call_command("freeze_results", project="fbi", output=path, license=terms)
-    with zipfile.ZipFile(path) as held:
-        assert held.read("LICENSE") == b"CC0"
-        assert "LICENSE" in held.read("README.txt").decode()
-        assert b"<svg" in held.read("charts/overview-abilities.svg")
 
 
 def test_a_broken_archive_leaves_no_file(vetted: Project, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_what_was_frozen_is_in_the_database(frozen: Path) -> None:
     assert run.endpoint.name == "asked"
     assert Call.objects.filter(request__reply__model="judge-1-0613").count() == 12
     assert Reading.objects.filter(value__isnull=True).count() == 3
-    assert Item.objects.get(key="item-1").revision().texts["gold"] == "x x x x x"
+    assert Item.objects.get(key="item-1").revision().texts["gold"] == "x x x x " + 14 * "x"
 
 
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:

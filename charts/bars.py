@@ -1,0 +1,50 @@
+"""How much of each? One bar a group, from nought, with its number at its end."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+BAR = 24
+# Room for the number behind the longest bar.
+BEYOND = 56
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A group's value, in words as `said`, over `n` of what the chart counts."""
+
+    group: str
+    value: float
+    said: str
+    n: float
+
+
+def bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[str, Any]:
+    """A Vega-Lite specification: groups from the top down in their order.
+
+    Shares are fractions of 1; `title` says what a bar is, `counted` what `n` counts. Values below
+    0 have no place here.
+    """
+    top = max((one.value for one in found), default=0) or 1
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        y=marks.rows("group", [one.group for one in found]),
+        x=alt.X("value:Q")
+        .scale(
+            domainMin=0, domainMax=alt.ExprRef(f"{top} * width / (width - {BEYOND})"), nice=False
+        )
+        .axis(alt.Axis(labels=False, ticks=False, grid=False, title=title, titlePadding=8)),
+        tooltip=[
+            alt.Tooltip("group:N", title="Of"),
+            alt.Tooltip("said:N", title=title),
+            alt.Tooltip("n:Q", title=counted, format=",.3~f"),
+        ],
+    )
+    drawn = base.mark_bar(color=marks.COLOURS[0], opacity=0.75, height=alt.RelativeBandSize(0.66))
+    numbers = base.mark_text(align="left", dx=5, fontSize=11).encode(text="said:N")
+    two_lines = any(": " in one.group for one in found)
+    height = max(1, len({one.group for one in found})) * (BAR + 10 if two_lines else BAR)
+    return marks.as_spec(alt.layer(drawn, numbers).properties(width="container", height=height))

@@ -1,0 +1,67 @@
+"""What does one person say where another says something? A field of counts, the deeper the more."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+SIDE = 40
+# The darkest that the page's ink can still be read on.
+DARKEST = 0.6
+SAME, OTHER = "the same", "not the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """`n` items of which one says `row` and the other `column`; `share` is theirs of the row."""
+
+    row: str
+    column: str
+    n: int
+    share: float
+
+
+def heat(
+    found: Sequence[Met], answers: Sequence[str], *, rows: str, columns: str
+) -> dict[str, Any]:
+    """A Vega-Lite specification: answers in their order, downwards and to the right.
+
+    `rows` and `columns` say whose they are. The share of its row is told by the depth of the
+    shade, the number by itself, and where both say the same the place has a thick edge.
+    """
+    values = [{**asdict(one), "said": _said(one)} for one in found]
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("column:N", title=columns, sort=list(answers)).axis(
+            labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False
+        ),
+        y=alt.Y("row:N", title=rows, sort=list(answers)).axis(
+            labelLimit=170, domain=False, ticks=False
+        ),
+        tooltip=_tooltip(rows, columns),
+    )
+    deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
+    shades = base.mark_rect(color=marks.COLOURS[0]).encode(opacity=deep)
+    edges = base.mark_rect(filled=False, stroke=marks.OUTLINE).encode(
+        strokeWidth=alt.condition(f"datum.said == '{SAME}'", alt.value(2.5), alt.value(0.5))
+    )
+    numbers = base.mark_text(fontSize=11).encode(text=alt.Text("n:Q", format=","))
+    layers = alt.layer(shades, edges, numbers)
+    height = max(1, len(answers)) * SIDE
+    return marks.as_spec(layers.properties(width="container", height=height))
+
+
+def _said(met: Met) -> str:
+    return SAME if met.row == met.column else OTHER
+
+
+def _tooltip(rows: str, columns: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("row:N", title=rows),
+        alt.Tooltip("column:N", title=columns),
+        alt.Tooltip("said:N", title="They say"),
+        alt.Tooltip("n:Q", title="Items", format=","),
+        alt.Tooltip("share:Q", title="Of the row", format=".1%"),
+    ]

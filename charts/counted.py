@@ -1,0 +1,111 @@
+"""What do people and evaluators give the same items? A circle a pair of numbers, by how many."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks
+
+SIDE = 200
+COLUMNS = 4
+# A panel with more circles than this has no room for their numbers, an axis none for more ticks.
+MOST_NUMBERS, MOST_TICKS = 60, 8
+# Circles at the ends of an axis need half of their width; none is wider than this.
+PADDING, WIDEST = 26, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many items of a panel to which people gave one number and the evaluator another.
+
+    Axes of one name run over the same numbers in every panel.
+    """
+
+    panel: str
+    people: float
+    evaluator: float
+    n: int
+    people_axis: str = ""
+    evaluator_axis: str = ""
+
+
+def circles(counts: Sequence[Count]) -> dict[str, Any]:
+    """A Vega-Lite specification: panels in their order, their circles by area, alike in all.
+
+    The number of items stands in each circle, unless a panel has too many. Numbers that both sides
+    have an axis of the same name for are equal on the dashed line.
+    """
+    values = _by_axis(counts)
+    most = max((one.n for one in counts), default=1)
+    area = alt.Size("n:Q", legend=None).scale(domain=[0, most], range=[0, _largest(values)])
+    panels = list(dict.fromkeys(one.panel for one in counts))
+    drawn = [_panel([one for one in counts if one.panel == name], values, area) for name in panels]
+    return marks.as_spec(alt.concat(*drawn, columns=COLUMNS))
+
+
+def _by_axis(counts: Iterable[Count]) -> dict[str, set[float]]:
+    found: dict[str, set[float]] = {}
+    for one in counts:
+        found.setdefault(one.people_axis, set()).add(one.people)
+        found.setdefault(one.evaluator_axis, set()).add(one.evaluator)
+    return found
+
+
+def _largest(values: dict[str, set[float]]) -> float:
+    """The area of a circle that leaves the next ones room, where numbers are whole and few."""
+    steps = [len(whole) - 1 for of_axis in values.values() if (whole := _whole(of_axis))]
+    apart = (SIDE - 2 * PADDING) / max([2, *steps])
+    return math.pi / 4 * min(WIDEST, 0.9 * apart) ** 2
+
+
+def _whole(values: set[float]) -> range | None:
+    """The whole numbers of an axis while there is room for a tick each."""
+    every = range(int(min(values)), int(max(values)) + 1)
+    fits = all(value == int(value) for value in values) and len(every) <= MOST_TICKS
+    return every if fits else None
+
+
+def _panel(counts: Sequence[Count], values: dict[str, set[float]], area: alt.Size) -> Any:
+    first = counts[0]
+    x = _axis(alt.X("people:Q"), "People", values[first.people_axis])
+    y = _axis(alt.Y("evaluator:Q"), "Evaluator", values[first.evaluator_axis])
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in counts])).encode(
+        x=x, y=y, tooltip=_tooltip()
+    )
+    drawn = base.mark_circle(color=marks.COLOURS[0], opacity=0.35, stroke=marks.COLOURS[0])
+    layers = [drawn.encode(size=area)]
+    if first.people_axis == first.evaluator_axis:
+        layers.insert(0, _equal(values[first.people_axis], x, y))
+    if len(counts) <= MOST_NUMBERS:
+        layers.append(base.mark_text(fontSize=11).encode(text="n:Q"))
+    title = alt.TitleParams(first.panel.split(": "), fontSize=12, fontWeight="normal")
+    return alt.layer(*layers).properties(width=SIDE, height=SIDE, title=title)
+
+
+def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:
+    ends = [{"people": at, "evaluator": at} for at in (min(values), max(values))]
+    line = alt.Chart(alt.Data(values=ends)).mark_line(
+        strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1]
+    )
+    return line.encode(x=x, y=y)
+
+
+def _axis(channel: Any, title: str, values: set[float]) -> Any:
+    """Whole numbers have a tick each while there is room."""
+    ticks = _whole(values)
+    how = {"values": list(ticks), "format": "d"} if ticks else {"tickCount": 5}
+    ends = [min(values), max(values)]
+    scale = {"domain": ends, "nice": False, "zero": False, "padding": PADDING}
+    return channel.scale(**scale).axis(alt.Axis(title=title, titlePadding=6, **how))
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("panel:N", title="Run and metric"),
+        alt.Tooltip("people:Q", title="People"),
+        alt.Tooltip("evaluator:Q", title="Evaluator"),
+        alt.Tooltip("n:Q", title="Items", format=","),
+    ]

@@ -1,0 +1,63 @@
+"""Do more errors cost more? A line a run over the number of errors, with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks, values
+from charts.axes import Axis
+
+HEIGHT = 320
+# How much of a step stays free, so that the marks of one dose belong together.
+APART = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one run says of the `n` items with so many errors; without an interval both ends are
+    None."""
+
+    run: str
+    dose: int
+    response: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def lines(found: Sequence[Point], *, title: str, axis: Axis, series: str = "Run") -> dict[str, Any]:
+    """A Vega-Lite specification: doses from left to right, each as far from the next, since they
+    double; a line a run, whose marks stand side by side so that intervals do not hide each other.
+
+    `series` says what the runs are, if not runs.
+    """
+    runs = list(dict.fromkeys(one.run for one in found))
+    doses = sorted({one.dose for one in found})
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        x=alt.X("dose:O", sort=doses)
+        .scale(paddingInner=APART, paddingOuter=APART / 2)
+        .axis(title="Errors in the answer", labelAngle=0),
+        xOffset=alt.XOffset("run:N", sort=runs),
+        color=marks.colour("run", runs, series),
+        tooltip=_tooltip(title, axis, series),
+    )
+    y = values.y("response", title, axis)
+    intervals = marks.intervals(base, strokeWidth=2, opacity=0.75)
+    layers = alt.layer(
+        base.mark_line(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=y),
+        intervals.encode(y=values.y("low", title, axis), y2="high"),
+        base.mark_point(size=75, filled=True, opacity=1).encode(
+            y=y, shape=marks.shape("run", runs, series)
+        ),
+    )
+    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+
+
+def _tooltip(title: str, axis: Axis, series: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("run:N", title=series),
+        alt.Tooltip("dose:O", title="Errors"),
+        *values.told("response", title, axis.tooltip),
+    ]

@@ -1,0 +1,70 @@
+"""How far apart do two sides lie? A line a run and group, from what one side gives to the other."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks, values
+
+ROW = 17
+SIDES = ("People", "Evaluator")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two means over the same `n` items, fractions of 1."""
+
+    run: str
+    group: str
+    people: float
+    evaluator: float
+    n: int
+
+
+def lines(pairs: Sequence[Pair], *, title: str) -> dict[str, Any]:
+    """A Vega-Lite specification: groups from the top down, a line a run in them.
+
+    People are open circles, evaluators filled squares, so that no colour tells them apart.
+    """
+    runs = list(dict.fromkeys(one.run for one in pairs))
+    groups = list(dict.fromkeys(one.group for one in pairs))
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in pairs])).encode(
+        y=marks.rows("group", groups),
+        yOffset=alt.YOffset("run:N", sort=runs),
+        color=marks.colour("run", runs, "Run"),
+        tooltip=_tooltip(),
+    )
+    between = base.mark_rule(strokeWidth=2, opacity=0.6)
+    layers = alt.layer(
+        between.encode(x=values.x("people", title), x2="evaluator"),
+        _side(base, "people", title),
+        _side(base, "evaluator", title),
+    )
+    height = max(1, len(groups)) * max(36, ROW * len(runs) + 14)
+    return marks.as_spec(layers.properties(width="container", height=height))
+
+
+def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
+    name = field.capitalize()
+    scale = alt.Scale(domain=list(SIDES), range=["circle", "square"])
+    legend = alt.Legend(orient="bottom", direction="horizontal", title=None)
+    is_evaluator = name == SIDES[1]
+    # A square fits into the circle, so that equal means show both.
+    size = 45 if is_evaluator else 150
+    drawn = base.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
+    named = drawn.transform_calculate(side=f"'{name}'")
+    return named.encode(
+        x=values.x(field, title), shape=alt.Shape("side:N", scale=scale, legend=legend)
+    )
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("run:N", title="Run"),
+        alt.Tooltip("group:N", title="Items"),
+        alt.Tooltip("people:Q", title="People", format=".1%"),
+        alt.Tooltip("evaluator:Q", title="Evaluator", format=".1%"),
+        alt.Tooltip("n:Q", title="n", format=","),
+    ]

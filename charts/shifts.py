@@ -1,0 +1,65 @@
+"""What does another way to ask change? Differences of figures beside nought, a row a detector."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks, values
+from charts.axes import Axis
+
+MARK_HEIGHT = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A difference in points of a hundred of one `figure` over `n` items; without an interval both
+    ends are None."""
+
+    of: str
+    figure: str
+    points: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+def dots(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
+    """A Vega-Lite specification: rows from the top down in their order, a mark a figure in each.
+
+    The axis reaches as far as the values, the same to either side.
+    """
+    rows = list(dict.fromkeys(one.of for one in found))
+    figures = list(dict.fromkeys(one.figure for one in found))
+    axis = _axis(found)
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        y=marks.rows("of", rows),
+        yOffset=alt.YOffset("figure:N", sort=figures),
+        color=marks.colour("figure", figures, "Figure"),
+        tooltip=[
+            alt.Tooltip("of:N", title="Of"),
+            alt.Tooltip("figure:N", title="Figure"),
+            *values.told("points", title, axis.tooltip),
+        ],
+    )
+    nought = alt.Chart(alt.Data(values=[{"at": 0}]))
+    line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1])
+    rules = marks.intervals(base, strokeWidth=2, opacity=0.75)
+    shown = base.mark_point(filled=True, size=75, opacity=1)
+    layers = alt.layer(
+        line.encode(x=values.x("at", title, axis)),
+        rules.encode(x=values.x("low", title, axis), x2="high"),
+        shown.encode(
+            x=values.x("points", title, axis), shape=marks.shape("figure", figures, "Figure")
+        ),
+    )
+    step = max(32, MARK_HEIGHT * len(figures) + 14)
+    return marks.as_spec(layers.properties(width="container", height=max(1, len(rows)) * step))
+
+
+def _axis(found: Sequence[Shift]) -> Axis:
+    """To the next ten beyond the farthest end, to either side."""
+    ends = [end for one in found for end in (one.points, one.low, one.high) if end is not None]
+    most = min(100, 10 * (1 + max((abs(end) for end in ends), default=0) // 10))
+    return Axis(-most, most, "+d", "+.1f")

@@ -1,0 +1,103 @@
+"""What does finding more errors cost in false ones? Precision against recall, as a plane."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+
+from charts import marks, values
+
+HEIGHT = 400
+RULE = {"strokeWidth": 1.5, "opacity": 0.4}
+# Lines along which F1 is the same.
+SAME_F1 = (0.2, 0.4, 0.6, 0.8)
+STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Precision and recall of one detector over `n` items, fractions of 1, with the ends of their
+    intervals, None where there is none. `faint` ones are baselines."""
+
+    detector: str
+    group: str
+    n: int
+    f1: float
+    precision: float
+    precision_low: float | None
+    precision_high: float | None
+    recall: float
+    recall_low: float | None
+    recall_high: float | None
+    faint: bool = False
+
+
+def points(found: Sequence[Point]) -> dict[str, Any]:
+    """A Vega-Lite specification: a mark a point with both its intervals, on lines of equal F1. More
+    detectors than colours have their names beside them."""
+    names = list(dict.fromkeys(one.detector for one in found))
+    base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
+        color=marks.colour("detector", names, "Detector"), tooltip=_tooltip()
+    )
+    x, y = values.x("recall", "Recall"), values.y("precision", "Precision")
+    named = [marks.words(base, "detector", "recall", 0.8, 7)] if marks.are_many(names) else []
+    layers = alt.layer(
+        *_lines(),
+        marks.intervals(base, "recall_low", **RULE).encode(
+            x=values.x("recall_low", "Recall"), x2="recall_high", y=y
+        ),
+        marks.intervals(base, "precision_low", **RULE).encode(
+            x=x, y=values.y("precision_low", "Precision"), y2="precision_high"
+        ),
+        base.mark_point(size=85, filled=True).encode(
+            x=x,
+            y=y,
+            shape=marks.shape("detector", names, "Detector"),
+            opacity=alt.condition(alt.datum.faint, alt.value(0.5), alt.value(1)),
+        ),
+        *(one.encode(x=x, y=y) for one in named),
+    )
+    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+
+
+def _lines() -> tuple[alt.Chart, alt.Chart]:
+    """Lines of equal F1, each named at its right end."""
+    rows = [row for f1 in SAME_F1 for row in _line(f1)]
+    ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in SAME_F1]
+    lines = alt.Chart(alt.Data(values=rows)).mark_line(
+        strokeDash=[4, 4], strokeWidth=1, color=marks.COLOURS[-1], opacity=0.7
+    )
+    words = alt.Chart(alt.Data(values=ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
+    return (
+        lines.encode(
+            x=values.x("at", "Recall"), y=values.y("precision", "Precision"), detail="f1:N"
+        ),
+        words.encode(
+            x=values.x("at", "Recall"), y=values.y("precision", "Precision"), text="name:N"
+        ),
+    )
+
+
+def _line(f1: float) -> Iterator[dict[str, float]]:
+    """Precision is f1 x recall / (2 x recall - f1), 1 at the line's left end."""
+    first = f1 / (2 - f1)
+    for step in range(STEPS + 1):
+        # Closer together at the left end, where the line is steep.
+        recall = first + (1 - first) * (step / STEPS) ** 3
+        yield {"f1": f1, "at": recall, "precision": min(1.0, f1 * recall / (2 * recall - f1))}
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    ends = {"": "", "_low": ", 95 % from", "_high": ", to"}
+    return [
+        alt.Tooltip("detector:N", title="Detector"),
+        alt.Tooltip("group:N", title="Items"),
+        alt.Tooltip("f1:Q", title="F1", format=".1%"),
+        *(
+            alt.Tooltip(f"{field}{end}:Q", title=f"{field.capitalize()}{words}", format=".1%")
+            for field in ("precision", "recall")
+            for end, words in ends.items()
+        ),
+        alt.Tooltip("n:Q", title="n", format=","),
+    ]

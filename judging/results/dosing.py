@@ -1,0 +1,147 @@
+"""Do more errors, and graver ones, cost more? What runs take off by dose, and by what people
+expect."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Project
+from annotation.querysets import SI_ITEM
+from judging.models import Outcome, Run
+from judging.results import counting, expecting, gathering, narrowing, progress
+from judging.results.gathering import Gathered, Ints
+from judging.strategies import Strategy
+from stats import bootstrap, means, rates
+from stats.estimates import Estimate
+
+# By how much the perturbed answer was scored above gold, as `with_moved` has it.
+MOVED = "moved"
+NOT_APART = "the gold answer has no score of its own"
+NOTHING = "no items"
+DRAWING = "drawing clusters"
+_RESPONSE = (
+    "total", "missing", "parsed", "clusters",
+    "detected", "detection", "detection_low", "detection_high", "detection_reason",
+    "scored", "penalty", "penalty_low", "penalty_high", "penalty_reason", "bottom", "at_top",
+)  # fmt: skip
+DOSE_COLUMNS = ("dose", *_RESPONSE)
+PENALTY_COLUMNS = ("expected", *_RESPONSE)
+
+
+def doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `doses`: of each run, and group by fields of outcomes, a row a dose: how many
+    errors are in the answer, of error items that have one (`Item.dose`, else a field `dose`).
+
+    `detection` is that of the `parsed` items, with Wilson's interval for clustered items;
+    `penalty` the mean of gold minus perturbed score in points of the scale, over the `scored`
+    items, with the bootstrap's over clusters. Doses may rest on different questions: `clusters`
+    says on how many. What is None has its reason. Raises `UnknownField`.
+    """
+    runs = list(runs)
+    counting.check(by)
+    asked, further = counting.asked(runs), (narrowing.DOSE, *by, MOVED)
+    dosed = narrowing.dosed(Outcome.objects.with_moved())
+    gathered = gathering.gather(runs, further, [narrowing.OWN_DOSE], among=dosed)
+    return [
+        _row(part, group, ("dose", dose), asked[found.run.pk])
+        for found in progress.through(gathered, DRAWING)
+        for group, dose, part in _parts(found, by, _doses(found))
+    ]
+
+
+def penalties(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `penalties`: of each run, and group by fields of outcomes, a row for each penalty
+    that people expect, the least first, with the columns of `doses`.
+
+    `expected` is what more than half of the people say who were asked, in the values of the task
+    type's field; "people disagree" without that, "nobody said" if none was asked. Nothing is
+    expected of score-invariant items, which are rows of their own: their `detection` is the false
+    alarm. Raises `UnknownField`.
+    """
+    runs = list(runs)
+    counting.check(by)
+    asked, said = counting.asked(runs), expecting.expected(project)
+    gathered = gathering.gather(runs, (*by, MOVED), among=Outcome.objects.with_moved())
+    # What an earlier version of the task type offered comes last.
+    order = list(dict.fromkeys([SI_ITEM, *expecting.order(project), *sorted(set(said.values()))]))
+    return [
+        _row(part, group, ("expected", order[place]), asked[found.run.pk])
+        for found in progress.through(gathered, DRAWING)
+        for group, place, part in _parts(found, by, _expected(found, said, order))
+    ]
+
+
+def _doses(found: Gathered) -> Ints:
+    """The dose of each error item, -1 without one."""
+    pairs = zip(found.fields[narrowing.DOSE], found.fields[narrowing.OWN_DOSE.name], strict=True)
+    doses = [narrowing.dose_of(held, own) for held, own in pairs]
+    return np.where(found.invariant, -1, np.array(doses, dtype=int))
+
+
+def _expected(found: Gathered, said: Mapping[int, str], order: Sequence[str]) -> Ints:
+    """The place in the order of what is expected of each item."""
+    places = {name: place for place, name in enumerate(order)}
+    of_errors = [places[said.get(item, expecting.UNSAID)] for item in found.item.tolist()]
+    return np.where(found.invariant, places[SI_ITEM], np.array(of_errors, dtype=int))
+
+
+def _parts(
+    found: Gathered, by: Sequence[str], keys: Ints
+) -> Iterator[tuple[dict[str, str], int, Gathered]]:
+    """The items by group and key, in their order; those with a key below 0 are left out."""
+    places: dict[tuple[tuple[str, ...], int], list[int]] = defaultdict(list)
+    groups = zip(*(found.fields[name] for name in by), strict=True) if by else repeat(())
+    for place, (group, key) in enumerate(zip(groups, keys.tolist(), strict=False)):
+        if key >= 0:
+            places[group, key].append(place)
+    named = {group: dict(zip(by, group, strict=True)) for group, _ in places}
+    order = sorted(places, key=lambda one: (counting.place(named[one[0]]), one[0], one[1]))
+    for group, key in order:
+        yield named[group], key, found.only(np.array(places[group, key]))
+
+
+def _row(
+    found: Gathered, group: Mapping[str, str], key: tuple[str, int | str], asked: Strategy
+) -> dict[str, Any]:
+    parsed = ~np.isnan(found.detected)
+    detection = rates.rate(found.detected, found.cluster)
+    penalty = _penalty(found, [*group.values(), *key])
+    scale = asked.scale if penalty.n else None
+    return {
+        **counting.run_columns(found.run),
+        **group,
+        key[0]: key[1],
+        "total": len(found.item),
+        "missing": int((~parsed).sum()),
+        "parsed": detection.n,
+        "clusters": len(np.unique(found.cluster[parsed])),
+        "detected": counting.whole(np.nansum(found.detected)),
+        **_columns("detection", detection),
+        "scored": penalty.n,
+        **_columns("penalty", penalty),
+        "bottom": scale.low if scale else None,
+        "at_top": scale.high if scale else None,
+    }
+
+
+def _penalty(found: Gathered, filters: Sequence[Any]) -> Estimate:
+    """The mean of gold minus perturbed score, over the parsed items that have both."""
+    taken = 0 - np.array(found.fields[MOVED], dtype=float)
+    taken[np.isnan(found.detected)] = np.nan
+    rng = gathering.generator("doses", [found.run], *filters)
+    one = bootstrap.estimate(means.clustered(taken), found.cluster, rng)
+    parsed = not np.isnan(found.detected).all()
+    return replace(one, reason=NOT_APART if parsed else NOTHING) if not one.n else one
+
+
+def _columns(name: str, one: Estimate) -> dict[str, Any]:
+    return {
+        name: one.value,
+        f"{name}_low": one.low,
+        f"{name}_high": one.high,
+        f"{name}_reason": one.reason or None,
+    }

@@ -1,0 +1,47 @@
+"""How much people say that a good evaluator should take off for an error, item by item.
+
+They are asked where the project has switched `expected_effect` on, in the field of its task type
+that this option turns on.
+"""
+
+from collections import defaultdict
+
+from django.db.models.fields.json import KeyTextTransform
+
+from annotation import rules, tasktypes
+from annotation.fields import Field
+from annotation.models import Label, Project, Stage
+
+OPTION = "expected_effect"
+# Values of fields have no spaces, so that none is taken for one of these.
+DISAGREE, UNSAID = "people disagree", "nobody said"
+AT_A_TIME = 5_000
+
+
+def field(project: Project) -> Field | None:
+    """The field that people are asked in; None if the task type has none."""
+    task = tasktypes.of_version(project.task_type)
+    return next((one for one in task.fields if one.option == OPTION), None)
+
+
+def order(project: Project) -> list[str]:
+    """What can be expected, the least first; then the words for what is not known."""
+    asked = field(project)
+    return [*(str(one.value) for one in (asked.options if asked else ())), DISAGREE, UNSAID]
+
+
+def expected(project: Project) -> dict[int, str]:
+    """By the item's id: what more than half of those say who answered, `DISAGREE` without that.
+
+    Of counted work labels; items of which nobody said it are left out. One query.
+    """
+    asked = field(project)
+    if asked is None:
+        return {}
+    labels = Label.objects.counted().in_project(project).at_stage(Stage.WORK).answering(asked.name)
+    rows = labels.order_by().values_list("item", KeyTextTransform(asked.name, "answers"))
+    said: dict[int, list[str]] = defaultdict(list)
+    for item, answer in rows.iterator(AT_A_TIME):
+        if answer is not None:
+            said[item].append(str(answer))
+    return {item: rules.majority(own, len(own)) or DISAGREE for item, own in said.items()}

@@ -1,0 +1,87 @@
+"""What a `results` table is: its columns, and how it is made."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from annotation.models import Project
+from judging.models import Run
+
+# Outcomes that the database sums within a tenth of a second, and ones that are drawn, dealt or
+# searched through.
+MANY, FEW = 50_000, 5_000
+# Ones of which every group is drawn several times over.
+SOME = 500
+RUN = ("run", "endpoint", "strategy")
+
+Rows = Iterable[dict[str, Any]]
+Make = Callable[[Project, Sequence[Run], Sequence[str]], Rows]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A `results` table: its columns beside the fields it is grouped by, and how it is made.
+
+    `before` are columns that stand between the run and the fields; a table that is `of_items` has
+    no run. `at_once`: of so many outcomes (or items) it is made while one waits, of more by a
+    worker; None for one that is always made at once. `of_people`: it rests on labels as well, or
+    on items beside those of the runs. `groups`: whose fields it is grouped by, if that can be
+    checked before it is made.
+    """
+
+    columns: tuple[str, ...]
+    grouped: bool
+    rows: Make
+    before: tuple[str, ...] = ()
+    of_items: bool = False
+    at_once: int | None = FEW
+    of_people: bool = True
+    groups: Literal["outcomes", "items", "slices", "answers", ""] = ""
+
+
+def of_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> Make:
+    """A table that needs the runs alone."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(runs, by)
+
+    return made
+
+
+def of_all(rows: Callable[[Sequence[Run]], Rows]) -> Make:
+    """A table that needs the runs alone, and has groups of its own."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(runs)
+
+    return made
+
+
+def of_project(rows: Callable[[Project], Rows]) -> Make:
+    """A table that needs no run, and has groups of its own."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(project)
+
+    return made
+
+
+def of_items(rows: Callable[[Project, Sequence[str]], Rows]) -> Make:
+    """A table of the items of a project, which needs no run."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(project, by)
+
+    return made
+
+
+def summed(columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> Figures:
+    """A table that the database sums up out of outcomes, by the fields that those have."""
+    return Figures(
+        ("total", "missing", *columns),
+        True,
+        of_runs(rows),
+        at_once=MANY,
+        of_people=False,
+        groups="outcomes",
+    )

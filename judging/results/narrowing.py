@@ -1,0 +1,143 @@
+"""The outcomes behind one figure, where fields of outcomes alone do not tell them."""
+
+import re
+from typing import Any
+
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    FloatField,
+    Max,
+    OuterRef,
+    Q,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce
+
+from annotation.leads.grouping import Grouping
+from annotation.models import Project
+from judging.models import Outcome, Run
+from judging.querysets import NUL, OutcomeQuerySet
+from judging.results import expecting, measured
+
+OF_OUTCOMES = ("ability", "category", "source_ability")
+# One run against another: which of them notices more of an item that both parsed.
+HERE, THERE, DIFFERS, BOTH = "only_here", "only_there", "differs_from", "in_both"
+# That figures count an item of both, parsed or missing.
+SHARED = "shared_with"
+_NEAR = 1e-9
+# How many errors are in an answer: a column of items, else a field that their import gave.
+DOSE, OWN_DOSE = "item__dose", Grouping("dose", "Dose")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,4}")
+
+
+def detected() -> Any:
+    """How much of an item an outcome detected, in SQL: of its repeats a share, else 1 or 0; null
+    where it is missing."""
+    return Case(
+        When(result="detected", then=Coalesce("share", Value(1.0))),
+        When(result="undetected", then=Coalesce("share", Value(0.0))),
+        output_field=FloatField(),
+    )
+
+
+def beside(found: OutcomeQuerySet, number: int, which: str) -> OutcomeQuerySet:
+    """The outcomes whose item this run of the same project parsed as well (`in_both`), and noticed
+    less of (`only_here`), more (`only_there`) or either (`differs_from`): the cells of Compare. Of
+    an item asked about repeatedly it is the share of the repeats that is more or less.
+    `shared_with`: those whose item counts there as well, parsed or missing."""
+    other = (
+        Outcome.objects.counted()
+        .main()
+        .filter(item=OuterRef("item"), run__number=number, run__project=OuterRef("run__project"))
+    )
+    if which == SHARED:
+        return found.filter(Exists(other))
+    of_both = found.annotate(
+        here=detected(), there=Subquery(other.annotate(said=detected()).values("said")[:1])
+    ).annotate(apart=F("here") - F("there"))
+    more, less = Q(apart__gt=_NEAR), Q(apart__lt=-_NEAR)
+    such = {HERE: more, THERE: less, DIFFERS: more | less, BOTH: Q(apart__isnull=False)}
+    return of_both.filter(such[which])
+
+
+def changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
+    """Those of which one sample detected and another did not, be they repeats or votes."""
+    runs = Run.objects.filter(pk__in=found.order_by().values("run"))
+    samples = range(runs.aggregate(most=Max("samples"))["most"] or 0)
+    one, other = Q(pk=None), Q(pk=None)
+    for place in samples:
+        one |= Q(**{f"values__parts__{place}__result": "detected"})
+        other |= Q(**{f"values__parts__{place}__result": "undetected"})
+    return found.filter(one, other)
+
+
+def in_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
+    """Those of a slice as `name=value`: a column of items, what is measured of them, or a field of
+    their own. There are none of what no item can have."""
+    name, equals, value = text.partition("=")
+    if not equals or NUL in text:
+        return found.none()
+    if name in OF_OUTCOMES:
+        return found.filter(**{name: value})
+    if name in measured.MEASURES:
+        project = _project(found)
+        if project is None:
+            return found.none()
+        if name not in measured.own_instead(project, [name]):
+            return _measured(found, project, name, value)
+    # Cast, or SQLite takes what it is compared with for JSON.
+    held = Cast(Grouping(name, name).of("item__"), TextField())
+    return found.annotate(of_slice=held).filter(of_slice=value)
+
+
+def dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:
+    """Those whose item may have a dose."""
+    return found.filter(Q(item__dose__isnull=False) | Q(item__fields__has_key=OWN_DOSE.name))
+
+
+def dose_of(held: int | None, own: object) -> int:
+    """The dose of an item by its column and its field; -1 if neither has a whole number."""
+    if held is None:
+        return int(str(own)) if _WHOLE.fullmatch(str(own)) else -1
+    return held
+
+
+def of_dose(found: OutcomeQuerySet, dose: int) -> OutcomeQuerySet:
+    """Those whose item has this dose."""
+    own = Cast(OWN_DOSE.of("item__"), TextField())
+    return found.annotate(own_dose=own).filter(
+        Q(item__dose=dose) | Q(item__dose=None, own_dose=str(dose))
+    )
+
+
+def expecting_it(found: OutcomeQuerySet, expected: str) -> OutcomeQuerySet:
+    """Those of whose item people expect this penalty, as the table `penalties` has it."""
+    project = _project(found)
+    said = expecting.expected(project) if project else {}
+    if expected == expecting.UNSAID:
+        return found.exclude(item__among=list(said))
+    return found.filter(item__among=[item for item, one in said.items() if one == expected])
+
+
+def gold_scored(found: OutcomeQuerySet, **ends: float) -> OutcomeQuerySet:
+    """Those whose gold answer was scored so, `gte` or `lte`."""
+    scored = found.annotate(gold_score=Cast(KT("values__gold"), FloatField()))
+    return scored.filter(**{f"gold_score__{end}": value for end, value in ends.items()})
+
+
+def _project(found: OutcomeQuerySet) -> Project | None:
+    """Whose outcomes these are; None without outcomes."""
+    return Project.objects.filter(runs__in=found.values("run")).first()
+
+
+def _measured(found: OutcomeQuerySet, project: Project, name: str, value: str) -> OutcomeQuerySet:
+    try:
+        return measured.within(found, project, name, value)
+    except ValueError:
+        return found.none()

@@ -1,0 +1,114 @@
+"""Cost: what did the runs cost, and what did an error cost that they detected?"""
+
+from collections.abc import Sequence
+
+from judging.models import Run
+from judging.views.results import cells, grids
+from judging.views.results.cells import Row
+from judging.views.results.grids import Cell, Column, Line
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+
+COLUMNS = (
+    Column("Run", "run", is_number=False),
+    Column("Items", "total"),
+    Column("Calls", "calls"),
+    Column("Replies", "answered", "of so many requests"),
+    Column("Tokens in", "tokens_in"),
+    Column("Tokens out", "tokens_out"),
+    Column("Cost", "cost"),
+    Column("Paid by the run", "paid"),
+    Column("Detected", "detected"),
+    Column("Cost of a detected error", "per_detected"),
+)
+
+
+def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """A line a run."""
+    runs = {run.number: run for run in asked.runs}
+    rows = [row for row in tables[0] if row["run"] in runs]
+    lines = [_line(runs[row["run"]], row) for row in rows]
+    words = (
+        "In the currency of the prices that were entered at the endpoints. A request that several"
+        " calls share counts once; the cost is that of all its replies, whichever run paid for"
+        " them. Runs whose replies have no price, and runs that nobody was asked for, have a dash."
+        " The last column is the cost by the number of error items that the run detected."
+    )
+    return Shown(grids.of_lines("Cost by run", COLUMNS, lines), _drawing(runs, rows), words)
+
+
+def money(value: float | None, reason: str = "") -> Cell:
+    """A sum of money, four digits of what is small; None has a reason."""
+    if value is None:
+        return Cell(reason=reason)
+    text = f"{value:,.2f}" if value >= 1 or not value else f"{value:.4g}"
+    return Cell(text, value)
+
+
+def _line(run: Run, row: Row) -> Line:
+    reason = row["reason"] or ""
+    return Line(
+        (
+            cells.run(run),
+            cells.count(row["total"], cells.items(run, {}), note=_missing(row)),
+            cells.count(row["calls"]),
+            cells.count(row["answered"], note=_requests(row)),
+            _tokens(row, "tokens_in"),
+            _tokens(row, "tokens_out"),
+            money(row["cost"], reason),
+            money(row["paid"]),
+            cells.count(row["detected"], cells.items(run, {}, result="detected")),
+            money(row["per_detected"], reason),
+        )
+    )
+
+
+def _missing(row: Row) -> str:
+    return f"{row['missing']:,} missing" if row["missing"] else ""
+
+
+def _requests(row: Row) -> str:
+    return f"of {row['requests']:,}" if row["requests"] is not None else ""
+
+
+def _tokens(row: Row, name: str) -> Cell:
+    without = row["without_tokens"]
+    lacking = f"{without:,} replies do not say" if without else "no replies"
+    cell = cells.count(row[name])
+    return cell if row[name] is not None else Cell(reason=lacking)
+
+
+def _drawing(runs: dict[int, Run], rows: Rows) -> Drawing | None:
+    """What a detected error costs; where no run has a price, how many tokens they took."""
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import bars
+
+    for name, title in (
+        ("per_detected", "Cost of a detected error"),
+        ("tokens", "Tokens, in and out"),
+        ("detected", "Detected errors"),
+    ):
+        found = [
+            bars.Bar(cells.name(runs[row["run"]]), row[name], _said(name, row[name]), row["total"])
+            for row in rows
+            if row[name] is not None
+        ]
+        if found:
+            caption = f"{title} by run. Runs that have none are left out."
+            return Drawing(bars.bars(found, title=title), caption)
+    return None
+
+
+def _said(name: str, value: float) -> str:
+    return money(value).text if name == "per_detected" else f"{value:,.0f}"
+
+
+VIEWS = (
+    View(
+        slug="runs",
+        title="Cost by run",
+        asks=(Ask("cost", ""),),
+        show=show,
+        studies={},
+        empty="There is no run whose cost could be told.",
+    ),
+)

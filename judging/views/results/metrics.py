@@ -1,0 +1,194 @@
+"""Tables with a line a run, metric and group: what stands before the figures, where these lead."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from annotation import tasktypes
+from annotation.leads import grouping
+from annotation.models import Project
+from annotation.templatetags import figures as written
+from judging.models import Run
+from judging.prompts import placeholders
+from judging.results import aligning_scores
+from judging.results.aligning_scores import LEFT_OUT
+from judging.strategies import TOTAL
+from judging.views.results import cells, grids
+from judging.views.results.cells import Row
+from judging.views.results.flat import Figure
+from judging.views.results.grids import Cell, Column, Grid, Line
+from judging.views.results.kinds import BY, RUN, VIEW, Ask, Asked, Rows
+
+Draw = Callable[[Run, Row], Cell]
+# The view that lists items with both numbers.
+ITEMS = "items"
+MOST_FIELDS = 8
+# Past so many groups nobody reads a chart; the table has them all.
+MOST_GROUPS = 40
+ANSWER_LENGTH = {aligning_scores.ANSWER_LENGTH: "Answer length"}
+
+
+def fields(project: Project) -> dict[str, str]:
+    """What items can be grouped by, with titles."""
+    return {one.name: one.title for one in grouping.choices(project)[:MOST_FIELDS]}
+
+
+def groups(project: Project) -> dict[str, str]:
+    """The same and the length of the expected answer."""
+    return {**fields(project), **ANSWER_LENGTH}
+
+
+def named(asked: Asked, column: str, value: str) -> str:
+    """A metric, a number or whether people agree, in words."""
+    if column in ("people", "evaluator"):
+        return value.removesuffix(".0")
+    known = {"metric": Metrics(asked).titles, "decided": {"true": "yes", "false": "no"}}
+    return known.get(column, {}).get(value, "")
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics and groups of one page as it is asked for."""
+
+    asked: Asked
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        asked_of_people = tasktypes.of_project(self.asked.project).fields
+        return {field.name: field.title for field in asked_of_people} | {TOTAL: "Total"}
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """What the rows are grouped by."""
+        return self.asked.fields(Ask(""))
+
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        return {run.number: run for run in self.asked.runs}
+
+    def ordered(self, rows: Rows) -> Rows:
+        """Runs next to each other within a metric and group."""
+        metrics = list(dict.fromkeys(row["metric"] for row in rows))
+        kept = [field for field in self.fields if rows and field in rows[0]]
+        places = {field: grouping.Grouping(field, field) for field in kept}
+
+        def place(row: Row) -> tuple[Any, ...]:
+            return metrics.index(row["metric"]), *(places[f].place_of(row[f]) for f in kept)
+
+        return sorted(rows, key=place)
+
+    def table(self, title: str, rows: Rows, figures: Sequence[Figure]) -> Grid:
+        """A line a row: its groups, its metric and its run, then the figures."""
+        kept = [field for field in self.fields if rows and field in rows[0]]
+        columns = (*self.heads(kept), *(column for column, _ in figures))
+        lines = [self._line(row, kept, figures) for row in rows]
+        return grids.of_lines(title, columns, lines)
+
+    def heads(self, fields: Iterable[str]) -> list[Column]:
+        titles = {**self.asked.groups, **ANSWER_LENGTH}
+        named = [Column(titles.get(one, one), one, is_number=False) for one in fields]
+        words = (Column("Metric", "metric", is_number=False), Column("Run", "run", is_number=False))
+        return [*named, *words]
+
+    def begin(self, row: Row, fields: Iterable[str]) -> list[Cell]:
+        """The cells before the figures."""
+        return [*self.groups_of(row, fields), self.run(self.runs[row["run"]])]
+
+    def groups_of(self, row: Row, fields: Iterable[str]) -> list[Cell]:
+        """The groups and the metric of a row."""
+        named = [cells.words(_title(field, row)) for field in fields]
+        return [*named, cells.words(self.title_of(row), note=way(row))]
+
+    def group(self, row: Row) -> str:
+        """The groups of a row in words."""
+        return ", ".join(_title(field, row) for field in self.fields if field in row)
+
+    def run(self, one: Run) -> Cell:
+        """A run, with whether it sees the gold answer."""
+        cell = cells.run(one)
+        return replace(cell, note=f"{cell.note} · {'with' if sees_gold(one) else 'without'} gold")
+
+    def title_of(self, row: Row) -> str:
+        metric: str = row["metric"]
+        return self.titles.get(metric, metric)
+
+    def labelled(self, rows: Rows) -> list[tuple[str, Row]]:
+        """Rows with what they are over as one label of a chart, on two lines; the first groups."""
+        several = len({row["metric"] for row in rows}) > 1
+        found = [(self._label(row, several=several), row) for row in rows]
+        kept = set(list(dict.fromkeys(label for label, _ in found))[:MOST_GROUPS])
+        return [(label, row) for label, row in found if label in kept]
+
+    def items(self, row: Row, **which: Any) -> str:
+        """Where the items of a row are listed with both numbers."""
+        return self.shown(ITEMS, row, **which)
+
+    def shown(self, view: str, row: Row, **which: Any) -> str:
+        """Another view of the same run, metric and group."""
+        group = {field: row[field] for field in self.fields if row.get(field)}
+        named = {RUN: row["run"], VIEW: view, BY: ",".join(self.fields), "metric": row["metric"]}
+        return f"?{urlencode({**named, **group, **which}, safe=',')}"
+
+    def _line(self, row: Row, fields: Sequence[str], figures: Sequence[Figure]) -> Line:
+        run = self.runs[row["run"]]
+        return Line((*self.begin(row, fields), *(cell(run, row) for _, cell in figures)))
+
+    def _label(self, row: Row, *, several: bool) -> str:
+        group = self.group(row)
+        metric = self.title_of(row) if several or not group else ""
+        rest = ", ".join(part for part in (metric, way(row)) if part)
+        return ": ".join(part for part in (group, rest) if part)
+
+    def counted(self) -> tuple[Figure, Figure]:
+        """How many items have both numbers, and how many lack the evaluator's."""
+
+        def both(run: Run, row: Row) -> Cell:
+            which = {} if row["off_scale"] != LEFT_OUT else {"cause": "None"}
+            return cells.count(row["n"], self.items(row, **which))
+
+        def missing(run: Run, row: Row) -> Cell:
+            which = {"evaluator": "None"} if row["off_scale"] != LEFT_OUT else _OFF_SCALE
+            return cells.count(row["missing"], self.items(row, **which))
+
+        return (Column("Items", "n"), both), (Column("Missing", "missing"), missing)
+
+
+_WAYS = (aligning_scores.KEPT, LEFT_OUT)
+_OFF_SCALE = {"cause": "off_scale"}
+
+
+def sees_gold(run: Run) -> bool:
+    """Whether the evaluator is shown the gold answer; ROUGE-L and its like measure against it."""
+    strategy = run.strategy.strategy()
+    prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
+    in_prompt = any("reference" in placeholders.used(prompt) for prompt in prompts)
+    return in_prompt or strategy.frame == "matching"
+
+
+def name(run: Run) -> str:
+    """A run in charts."""
+    return cells.name(run) + ("" if sees_gold(run) else " · without gold")
+
+
+def way(row: Row) -> str:
+    """What a row makes of numbers off the scale; "" where there are none."""
+    return f"off the scale {row['off_scale']}" if row.get("off_scale") in _WAYS else ""
+
+
+def with_link(cell: Cell, href: str) -> Cell:
+    """A figure that leads somewhere, if there is one."""
+    return replace(cell, href=href) if cell.is_there else cell
+
+
+def drawn_share(row: Row, name: str) -> Cell:
+    """A mean on a scale of 0 to 1 as percent, with its interval."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    interval = "" if low is None else f"{written.share(low)} to {written.share(high)}"
+    reason = row[f"{name}_reason"] or ""
+    return Cell(written.share(value), value, interval=interval, reason=reason)
+
+
+def _title(field: str, row: Row) -> str:
+    return grouping.Grouping(field, field).title_of(row[field])

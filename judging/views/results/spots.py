@@ -1,0 +1,192 @@
+"""Blind spots: which slices of the items does a run miss more than the rest?"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from annotation.leads.grouping import COLUMNS, Grouping
+from annotation.templatetags import figures as written
+from judging.models import Run
+from judging.results import measured
+from judging.views.results import cells, grids, measures
+from judging.views.results.cells import Rate, Row
+from judging.views.results.grids import Cell, Column, Line
+from judging.views.results.kinds import BY, Ask, Asked, Drawing, Rows, Shown, Switch, View
+
+SLICE = Rate(missing="", bad="high", n="n")
+# What was not tested is not made to look bad.
+UNTESTED = Rate(missing="", n="n")
+REST = Rate("rest", "rest_low", "rest_high", "of_rest", missing="")
+EVERY = ",".join(("category", *measured.MEASURES))
+BYS = {
+    EVERY: "All that is known",
+    "category": "Categories",
+    "edit_size,place,changes,length": "What was changed",
+    "detectability,surgicality": "What people saw",
+    "ability,category,source_ability,origin": "Where items are from",
+}
+SPOTS, FURTHEST, ALL = "spots", "furthest", "all"
+SHOWN = {SPOTS: "Blind spots", FURTHEST: "The 40 furthest", ALL: "Every slice"}
+# Of a run without a blind spot so many slices tell how near it came.
+NEAREST, MOST = 5, 40
+HEADS = (
+    Column("Slice", "slice", is_number=False),
+    Column("Run", "run", is_number=False),
+    Column("Undetected in the slice", "rate"),
+    Column("In the rest", "rest"),
+    Column("Clusters", "clusters"),
+    Column("Difference", "difference", note=f"{cells.POINTS}, within categories"),
+    Column("p", "p"),
+    Column("q", "q"),
+    Column("Blind spot", "blind", is_number=False),
+)
+
+
+def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """A line a slice, those of each run together, the largest difference first."""
+    runs = {run.number: run for run in measures.judging(asked)}
+    rows = [row for row in tables[0] if row["run"] in runs]
+    told = [row for _, of in groupby(rows, key=_run) for row in _told(list(of), asked.said("show"))]
+    grid = grids.of_lines("Blind spots", HEADS, [_line(runs[row["run"]], row) for row in told])
+    return Shown(grid, _drawing(told, several=len(runs) > 1), _words(rows))
+
+
+def _run(row: Row) -> int:
+    return int(row["run"])
+
+
+def _told(rows: Rows, which: str) -> Rows:
+    """Those of one run that are asked for."""
+    if which == SPOTS:
+        blind = [row for row in rows if row["blind"]]
+        return blind or sorted(rows, key=_by_p)[:NEAREST]
+    return rows if which == ALL else rows[:MOST]
+
+
+def _by_p(row: Row) -> tuple[bool, float]:
+    return row["p"] is None, row["p"] or 0.0
+
+
+def _line(run: Run, row: Row) -> Line:
+    missed = cells.items(run, {}, **_narrowed(row), result="undetected")
+    parsed = cells.items(run, {}, **_narrowed(row), result="parsed")
+    return Line(
+        (
+            Cell(title(row), row["slice"], href=parsed, is_number=False),
+            cells.run(run),
+            _rate(row, UNTESTED if row["blind"] is None else SLICE, missed),
+            _rate(row, REST),
+            cells.count(row["clusters"]),
+            cells.points(row["difference"], reason=row["reason"]),
+            cells.p_value(row["p"], row["reason"]),
+            cells.p_value(row["q"], row["reason"]),
+            _verdict(row),
+        )
+    )
+
+
+def _rate(row: Row, such: Rate, href: str = "") -> Cell:
+    # Why there is no p says nothing of a rate that is there.
+    reason = row["reason"] if row[such.value] is None else ""
+    return cells.rate({**row, "of_rest": None, "reason": reason}, such, href=href)
+
+
+def _verdict(row: Row) -> Cell:
+    if row["blind"] is None:
+        return Cell("not tested", 2, is_number=False)
+    return cells.words("yes, exploratory" if row["blind"] else "no", 0 if row["blind"] else 1)
+
+
+def _narrowed(row: Row) -> dict[str, str]:
+    """What narrows the outcomes of the run down to the slice."""
+    parts = {"slice": f"{row['field']}={row['value']}"}
+    if row["second_field"]:
+        parts["second_slice"] = f"{row['second_field']}={row['second_value']}"
+    return parts
+
+
+def title(row: Row) -> str:
+    """A slice in words."""
+    return " · ".join(_values(row))
+
+
+def _name(row: Row, *, several: bool) -> str:
+    """The same on lines of its own in the chart, with its run where there are several."""
+    lines = [one.replace(": ", " ") for one in _values(row)]
+    return ": ".join([*lines, f"run {row['run']}"] if several else lines)
+
+
+def _values(row: Row) -> list[str]:
+    pairs = [(row["field"], row["value"]), (row["second_field"], row["second_value"])]
+    return [_value(name, value) for name, value in pairs if name]
+
+
+def _value(name: str, value: str) -> str:
+    if name in measured.MEASURES:
+        return measured.title_of(name, value)
+    if name in COLUMNS:
+        return Grouping(name, name).title_of(value)
+    return f"{name.replace('_', ' ').capitalize()}: {value}"
+
+
+def _words(rows: Rows) -> str:
+    tests = "; ".join(_tests(rows))
+    return (
+        "Undetected rates of a slice of the error items against the rest, with 95 % intervals that"
+        " allow for items of one question being alike. But for categories and abilities the"
+        " difference is within categories (Mantel and Haenszel), so that no slice is blind for"
+        " holding hard categories. p is one-sided, of whole clusters or items dealt anew; q is"
+        " adjusted for all slices tested (Benjamini and Hochberg). A blind spot has 20 items in 10"
+        " clusters or more, a difference of 10 points or more and q below 0.05. This is"
+        f" exploratory: look at the items before you believe it. Slices tested: {tests}."
+    )
+
+
+def _tests(rows: Rows) -> Iterator[str]:
+    for number, of in groupby(rows, key=_run):
+        found = list(of)
+        blind = sum(bool(row["blind"]) for row in found)
+        if tested := found[0]["tests"]:
+            yield f"run {number}: {written.number(tested)}, of which {blind or 'none'} blind"
+        else:
+            yield f"run {number}: none, as none is large enough, so that these lines prove nothing"
+
+
+def _drawing(rows: Rows, *, several: bool) -> Drawing | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import slices
+
+    there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]
+    found = [
+        slices.Strip(
+            _name(row, several=several),
+            rate=row["rate"],
+            low=row["low"],
+            high=row["high"],
+            rest=row["rest"],
+            rest_low=row["rest_low"],
+            rest_high=row["rest_high"],
+            n=row["n"],
+            blind=bool(row["blind"]),
+        )
+        for row in there[:MOST]
+    ]
+    caption = (
+        "Undetected rates of slices and of the rest, with 95 % intervals; the band between them is"
+        " deep for a blind spot. Exploratory."
+    )
+    if len(there) > MOST:
+        caption += f" The first {MOST} of {len(there)} lines."
+    return Drawing(slices.strips(found), caption) if found else None
+
+
+VIEWS = (
+    View(
+        slug="slices",
+        title="Slices",
+        asks=(Ask("blindspots"),),
+        show=show,
+        studies={},
+        empty="The chosen runs have decided no item that figures count, or all items are alike.",
+        switches=(Switch(BY, "Slices by", BYS), Switch("show", "Shown", SHOWN)),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Where the tables and figures that the studies print are made of one's own data."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from annotation.models import Project
+from judging.models import Run
+from judging.views.results.kinds import BY, RUN, VIEW, Place, View
+from judging.views.results.registry import PAGES
+
+STUDIES = {
+    "000": "Study 000: perturbed answers",
+    "001": "Study 001: natural errors",
+    "002": "Study 002: rubric scores",
+    "003": "Study 003: ratings of people",
+}
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A table or figure, where it is made, and whether there is a run of its strategies."""
+
+    place: Place
+    href: str
+    has_run: bool
+
+    @property
+    def strategy(self) -> str:
+        """Its strategy if it has one alone."""
+        return self.place.strategies[0] if len(self.place.strategies) == 1 else ""
+
+
+# What asks a project for fields, with what it answered.
+Offered = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
+# By the title of a page.
+Parts = list[tuple[str, list[Printed]]]
+
+
+def every(project: Project, runs: Sequence[Run], *, named: bool) -> list[tuple[str, Parts]]:
+    """What each study prints. `named` runs are shown whatever their strategy; of others those alone
+    that have the strategies of a table, if there are any."""
+    offered = _offered(project)
+    return [(title, _of(study, offered, runs, named)) for study, title in STUDIES.items()]
+
+
+def _offered(project: Project) -> Offered:
+    """Views that offer the same fields ask for them once."""
+    asks = {view.groups for page in PAGES.values() for view in page.views if view.groups}
+    return {ask: set(ask(project)) for ask in asks}
+
+
+def _of(study: str, offered: Offered, runs: Sequence[Run], named: bool) -> Parts:
+    found = []
+    for slug, page in PAGES.items():
+        places = [(view, place) for view in page.views for place in view.studies.get(study, ())]
+        printed = []
+        for view, place in places:
+            of_place = [run for run in runs if run.strategy.slug in place.strategies]
+            query = [*_view(view, place, offered), *_runs(runs if named else of_place)]
+            href = f"{slug}/?{urlencode(query, safe=',')}"
+            printed.append(Printed(place, href, has_run=bool(of_place or not place.strategies)))
+        if printed:
+            found.append((page.title, printed))
+    return found
+
+
+def _runs(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    return ((RUN, str(run.number)) for run in runs)
+
+
+def _view(view: View, place: Place, offered: Offered) -> Iterator[tuple[str, str]]:
+    yield VIEW, view.slug
+    yield from place.query.items()
+    if place.by and (view.groups is None or offered[view.groups].issuperset(place.by)):
+        yield BY, ",".join(place.by)

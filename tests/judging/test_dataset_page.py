@@ -1,0 +1,236 @@
+"""Data set, agreement and effort, and cost as pages: their figures by hand, and where they lead."""
+
+import re
+from html import unescape
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from annotation.models import Item, Membership, Project
+from judging.running import runs
+from judging.views.results.registry import PAGES
+from tests.annotation.test_agreement import make_label, people_of
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import (
+    TWO_CALLS,
+    answer,
+    make_endpoint,
+    make_items,
+    make_run,
+)
+from tests.judging.test_result_pages import lines
+
+pytestmark = pytest.mark.django_db
+
+INDEX = "/projects/fbi/results/"
+MINE = ("data-set", "agreement", "cost")
+VIEWS = [(slug, view.slug) for slug in MINE for view in PAGES[slug].views]
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def items(project: Project) -> list[Item]:
+    """Three of sums, one of essays; topics are lists, and one item is open."""
+    sums = make_items(project, 2, fields={"task": "sums", "topic": ["art", "law"]})
+    sums += make_items(project, 1, "score-invariant", fields={"task": "sums", "topic": ["law"]})
+    essay = make_items(
+        project, 1, category="spelling", ability="long-form", fields={"task": "essay"}
+    )
+    sums[0].resolutions.update(current=False)
+    return [*sums, *essay]
+
+
+@pytest.fixture
+def labelled(project: Project, items: list[Item]) -> list[Membership]:
+    """Two people; of four items they agree on three."""
+    people = people_of(project, "ann", "bob")
+    said = [("valid", "valid"), ("valid", "valid"), ("valid", "invalid"), ("invalid", "invalid")]
+    for item, row in zip(items, said, strict=True):
+        for person, choice in zip(people, row, strict=True):
+            make_label(item, person, choice, seconds=20)
+    return people
+
+
+@pytest.fixture
+def asked(project: Project, items: list[Item]) -> None:
+    """A run whose every reply was answered; nothing has a price."""
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
+    runs.plan(run)
+    answer(run)
+
+
+@pytest.fixture
+def judged(project: Project, items: list[Item]) -> None:
+    make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items[1:]])
+
+
+def shown(browser: Client, path: str) -> str:
+    answer = browser.get(INDEX + path)
+    assert answer.status_code == 200, path
+    return unescape(" ".join(answer.content.decode().split()))
+
+
+def keys(browser: Client, address: str) -> list[str]:
+    page = browser.get(address).content.decode()
+    return sorted(set(re.findall(r'/items/(item-\d+)/"', page)))
+
+
+def links(page: str) -> list[str]:
+    """Where links lead to items."""
+    return re.findall(r'href="(/projects/fbi/items/\?[^"]*)"', page)
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_every_view_has_a_table_and_a_chart(
+    labelled: list[Membership], judged: None, browser: Client, page: str, view: str
+) -> None:
+    found = shown(browser, f"{page}/?view={view}&intervals=yes")
+    assert lines(found)
+    assert '<script id="figures-chart" type="application/json">' in found
+
+
+@pytest.mark.parametrize("page", MINE)
+def test_a_project_without_items_says_what_to_do(
+    project: Project, browser: Client, page: str
+) -> None:
+    for view in PAGES[page].views:
+        found = shown(browser, f"{page}/?view={view.slug}")
+        assert "No figures here yet" in found or "No results yet" in found
+
+
+def test_a_field_with_the_name_of_a_column_is_refused_in_words(
+    project: Project, browser: Client
+) -> None:
+    make_items(project, 2, fields={"n": 4})
+    answer = browser.get(f"{INDEX}data-set/?view=items&by=n")
+    assert answer.status_code == 404
+    api = browser.get("/api/v1/projects/fbi/results/dataset/?by=n")
+    assert api.status_code == 400
+    assert "another name" in api.content.decode()
+
+
+def test_a_line_of_the_data_set_is_a_group(items: list[Item], browser: Client) -> None:
+    [essay, sums] = lines(shown(browser, "data-set/?by=task"))
+    # Essay: 1 of 4 items, valid. Sums: 3 of 4; 1 valid, 1 score-invariant, 1 open.
+    third = "1 33.3 % of 3"
+    assert essay[:3] == ["essay", "1", "25.0 %"]
+    assert sums[:6] == ["sums", "3", "75.0 %", third, third, third]
+    # “How many legs have 4 spiders?” are six words, as are “4 spiders have 32 legs.” five.
+    assert essay[6:] == ["5 n 1", "5 n 1", "6 n 1"]
+
+
+def test_figures_of_agreement_lead_to_their_items(
+    labelled: list[Membership], browser: Client
+) -> None:
+    everything = ["item-1", "item-2", "item-3", "item-4"]
+    for who in ("everybody", "pairs", "persons"):
+        found = links(shown(browser, f"agreement/?view=measures&who={who}"))
+        assert found
+        assert [keys(browser, one) for one in found] == [everything] * len(found)
+
+
+def test_what_two_people_said_leads_to_the_items_of_which_they_did(
+    project: Project, labelled: list[Membership], items: list[Item], browser: Client
+) -> None:
+    found = links(shown(browser, "agreement/?view=confusion"))
+    # Valid with valid, with invalid, in all; then invalid with invalid, in all.
+    assert [keys(browser, one) for one in found] == [
+        ["item-1", "item-2"], ["item-3"], ["item-1", "item-2", "item-3"], ["item-4"], ["item-4"],
+    ]  # fmt: skip
+    [cleo] = people_of(project, "cleo")
+    make_label(items[3], cleo, "valid", seconds=20)
+    both = links(shown(browser, "agreement/?view=confusion"))
+    # Over three pairs either way round: now ann and bob say of item-4 what cleo does not.
+    assert [keys(browser, one) for one in both] == [
+        ["item-1", "item-2"], ["item-3", "item-4"], ["item-1", "item-2", "item-3", "item-4"],
+        ["item-3", "item-4"], ["item-4"], ["item-3", "item-4"],
+    ]  # fmt: skip
+
+
+def test_a_group_leads_to_its_items_and_those_of_a_label(
+    items: list[Item], browser: Client
+) -> None:
+    page = shown(browser, "data-set/?by=task")
+    assert [keys(browser, link) for link in links(page)] == [
+        ["item-4"], ["item-4"],
+        ["item-1", "item-2", "item-3"], ["item-2"], ["item-3"], ["item-1"],
+    ]  # fmt: skip
+
+
+def test_categories_stand_below_their_abilities(items: list[Item], browser: Client) -> None:
+    assert lines(shown(browser, "data-set/?view=categories")) == [
+        ["Long form", "1", "25.0 %", ""],
+        ["Spelling", "1", "25.0 %", "100.0 %"],
+        ["Factual", "3", "75.0 %", ""],
+        ["Number errors", "3", "75.0 %", "100.0 %"],
+    ]
+
+
+def test_each_of_several_values_of_a_field_has_its_share(
+    items: list[Item], browser: Client
+) -> None:
+    page = shown(browser, "data-set/?view=shares&of=fields.topic")
+    # Of four items two are of art and three of law: more than all, since some are of both.
+    assert lines(page)[1:] == [["art", "2", "50.0 % n 4"], ["law", "3", "75.0 % n 4"]]
+    [art, _] = re.findall(r'href="(/projects/fbi/items/\?[^"]*)"', page)
+    assert keys(browser, art) == ["item-1", "item-2"]
+
+
+def test_agreement_is_that_of_the_table(labelled: list[Membership], browser: Client) -> None:
+    found = {line[1]: line[2:] for line in lines(shown(browser, "agreement/"))}
+    # Three of four pairs of labels agree.
+    assert found["Percent agreement"] == ["75.0 %", "4", "2"]
+    # By chance 3/4 x 1/2 + 1/4 x 1/2 = 1/2, so kappa = (3/4 - 1/2) / (1 - 1/2).
+    assert found["Cohen’s kappa"] == ["0.500", "4", "2"]
+
+
+def test_who_says_what_is_told_of_two_people(labelled: list[Membership], browser: Client) -> None:
+    page = shown(browser, "agreement/?view=confusion")
+    assert lines(page) == [
+        ["Valid", "2 66.7 %", "1 33.3 %", "3"],
+        ["Invalid", "0", "1 100.0 %", "1"],
+    ]
+    assert "by what ann (rows) and bob (columns) say" in page
+
+
+def test_pairs_of_people_count_both_ways_together(
+    project: Project, items: list[Item], labelled: list[Membership], browser: Client
+) -> None:
+    [cid] = people_of(project, "cid")
+    make_label(items[2], cid, "invalid")
+    # Beside ann and bob: ann (valid) and cid (invalid), bob and cid (invalid).
+    # Valid with valid 2 x 2, valid with invalid 2 either way, invalid with invalid (1 + 1) x 2.
+    assert [line[1:] for line in lines(shown(browser, "agreement/?view=confusion"))] == [
+        ["4 66.7 %", "2 33.3 %", "6"],
+        ["2 33.3 %", "4 66.7 %", "6"],
+    ]
+    pair = lines(shown(browser, "agreement/?view=confusion&a=ann&b=cid"))
+    assert [line[1:] for line in pair] == [["0", "1 100.0 %", "1"], ["0", "0", "0"]]
+
+
+def test_effort_is_that_of_each_person(labelled: list[Membership], browser: Client) -> None:
+    found = lines(shown(browser, "agreement/?view=effort"))
+    assert [line[:2] for line in found] == [["ann", "4"], ["bob", "4"]]
+    assert found[0][4:] == ["20 s n 4", "20 s", "20 s", "0"]
+
+
+def test_costs_without_prices_are_dashes_with_a_reason(asked: None, browser: Client) -> None:
+    [line] = lines(shown(browser, "cost/"))
+    # A gold call and one of the perturbed answer of each of three resolved items.
+    assert line[2:4] == ["6", "6 of 6"]
+    assert line[6] == "— replies without a price"
+
+
+@pytest.mark.parametrize("role", ["annotator", "adjudicator"])
+def test_who_labels_sees_none_of_it(project: Project, client: Client, role: str) -> None:
+    [member] = people_of(project, "ann")
+    member.role = role
+    member.save()
+    assert member.account
+    client.force_login(member.account)
+    assert [client.get(f"{INDEX}{page}/").status_code for page in MINE] == [403] * 3

@@ -1,0 +1,166 @@
+"""Result pages and lists ask the database as often for many runs and items as for few."""
+
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.models import Project
+from judging.models import Run
+from judging.results import figures, tables
+from judging.views.results.registry import PAGES
+from tests.annotation.test_agreement import make_label, people_of
+from tests.builders import make_account, make_project
+from tests.judging import builders_decided
+from tests.judging.builders_decided import make_audit, make_replied, scores
+from tests.judging.builders_detecting import judge, make_sets, say_kinds
+from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.test_people_page import make_rated
+from tests.judging.test_same_everywhere import PROJECTS
+
+pytestmark = pytest.mark.django_db
+
+# Runs of each kind; and items, of ratings dozens.
+FEW, MANY = 1, 3
+ITEMS = {FEW: 10, MANY: 40}
+VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
+# Which project a page is of and which runs a view: "vanilla" ones of "fbi" for the others.
+OTHERWISE = {"detector": "errors", "people": "p"}
+KINDS = {
+    ("verdicts", "verdicts"): "pairwise",
+    ("verdicts", "order"): "pairwise",
+    ("reference", "bins"): "reference",
+}
+# The same of tables, whose projects are those of other tests.
+STRATEGIES = {"verdicts": "pairwise", "order_effect": "pairwise"}
+LISTS = (
+    "", "items/", "runs/", "runs/?archived=on", "runs/1/", "strategies/", "results/", "budget/",
+    "results/views/", "archives/", "board/", "pace/", "agreement/", "known/", "mentions/",
+    "adjudicate/", "practice/people/", "baseline/", "assign/",
+)  # fmt: skip
+
+
+def make_judged(size: int) -> None:
+    """Runs over error items and score-invariant ones, checked and audited; two people label."""
+    project = make_project(f"fbi-{size}")
+    items = [
+        *make_items(project, ITEMS[size] - 5, dose=1, fields={"task": "sums"}),
+        *make_items(project, 2, category="spelling", ability="long-form"),
+        *make_items(project, 2, "score-invariant", ability="score-invariant"),
+    ]
+    pairs = [builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice")]
+    for _ in range(size):
+        apart = cycle([scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None)])
+        base = make_replied(project, "vanilla", zip(items, apart, strict=False))
+        make_audit(base, (True, "correct"), (False, "wrong"))
+        equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
+        for slug in ("explanation-check", "explanation-check-gold"):
+            said = zip(equal, cycle([('{"flag": true}',), ('{"flag": false}',)]), strict=False)
+            make_replied(project, slug, said, sources=[base], base=base)
+        twice = cycle([scores(9, 5, 9, 9), scores(9, 9, 9, 9)])
+        make_replied(project, "vanilla", zip(items, twice, strict=False), samples=2)
+        make_replied(project, "pairwise", zip(items, cycle(pairs), strict=False))
+        make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
+    items += make_items(project, 1, "not-relevant")
+    for person, choices in zip(people_of(project, "ann", "bob"), ("vvi", "viv"), strict=True):
+        for item, one in zip(items, cycle(choices), strict=False):
+            make_label(item, person, {"v": "valid", "i": "invalid"}[one], seconds=20)
+
+
+def make_errors(size: int) -> None:
+    """Detectors with four prompts, and with steps."""
+    project = make_project(f"errors-{size}", task_type="error-detection")
+    items = make_sets(project, ITEMS[size] - 3, 3)
+    say_kinds(items, *[["reasoning-correctness"]] * len(items))
+    for _ in range(size):
+        endpoint = make_endpoint("http://a")
+        for slug in ("1a", "1b", "2a", "2b", "steps"):
+            said = "".join(one for one, _ in zip(cycle("DDU-U"), items, strict=False))
+            judge(items, said, f"detect-{slug}", endpoint=endpoint)
+
+
+def looks(browser: Client, path: str, words: str = "") -> int:
+    """How often a page asks, which has these words."""
+    with CaptureQueriesContext(connection) as found:
+        answer = browser.get(path)
+    assert answer.status_code == 200, path
+    assert words in answer.content.decode()
+    return len(found)
+
+
+def chosen(slug: str, strategy: str) -> list[Run]:
+    """So many runs of each kind as the project is for."""
+    runs = Run.objects.for_results().filter(project__slug=slug)
+    if slug.startswith("fbi"):
+        return list(runs.filter(strategy__slug=strategy))
+    return list(runs)[: int(slug[-1])] if slug.startswith("p-") else list(runs)
+
+
+@pytest.fixture(scope="module")
+def site(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Client]:
+    """An admin, and every project with few runs and items and with many."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        for size in (FEW, MANY):
+            make_judged(size)
+            make_errors(size)
+            make_rated(tmp_path_factory.mktemp("rated"), f"p-{size}", dozens=size)
+        client = Client()
+        client.force_login(make_account("admin", is_superuser=True))
+        yield client
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    cache.clear()
+
+
+@pytest.mark.parametrize("table", tables.RESULTS)
+def test_a_table_asks_as_often_for_many_runs_and_items(site: Client, table: str) -> None:
+    counts = []
+    for size in (FEW, MANY):
+        slug = f"{PROJECTS.get(table, 'fbi')}-{size}"
+        project = Project.objects.get(slug=slug)
+        by = ["ability", "category"] if slug.startswith("fbi") else ["task"]
+        asked = figures.asked(project, table, chosen(slug, STRATEGIES.get(table, "vanilla")), by)
+        with CaptureQueriesContext(connection) as found:
+            assert asked.rows()
+        counts.append(len(found))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_a_page_asks_as_often_for_many_runs_and_items(
+    site: Client, monkeypatch: pytest.MonkeyPatch, page: str, view: str
+) -> None:
+    """The first time, when workers are to make the tables, and the second time."""
+
+    def is_small(asked: figures.Asked) -> bool:
+        return tables.RESULTS[asked.table].at_once is None
+
+    monkeypatch.setattr(figures.Asked, "is_small", is_small)
+    paths = []
+    for size in (FEW, MANY):
+        slug = f"{OTHERWISE.get(page, 'fbi')}-{size}"
+        runs = chosen(slug, KINDS.get((page, view), "vanilla"))
+        named = "".join(f"&run={run.number}" for run in runs)
+        paths.append(f"/projects/{slug}/results/{page}/?view={view}{named}")
+    few, many = paths
+    assert looks(site, many) == looks(site, few)
+    for figure in figures.due(timezone.now()):
+        assert figures.work(figure)
+    assert looks(site, many, "<tbody") == looks(site, few, "<tbody")
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_list_asks_as_often_for_many_rows(site: Client, path: str) -> None:
+    few, many = (f"/projects/fbi-{size}/{path}" for size in (FEW, MANY))
+    assert looks(site, many) == looks(site, few)

@@ -1,0 +1,127 @@
+"""Result pages of many runs, steps and slices: what is drawn, and what is left to tables."""
+
+import json
+import re
+from itertools import cycle
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import Project
+from judging.views.results import by_category, cells, sensitivity, spots, stacks
+from tests.builders import make_member, make_project
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+from tests.judging.test_result_pages import lines, shown
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.fixture
+def browser(project: Project, client: Client) -> Client:
+    member = make_member(project, role="researcher")
+    assert member.account
+    client.force_login(member.account)
+    return client
+
+
+def chart(page: str) -> dict[str, Any]:
+    """The specification of the page's chart."""
+    [found] = re.findall(r'<script id="figures-chart"[^>]*>(.*?)</script>', page)
+    return dict(json.loads(found))
+
+
+def heads(page: str) -> list[str]:
+    found = re.findall(r"<th[^>]*scope=\"col\"[^>]*>(.*?)</th>", page)
+    return [" ".join(re.sub(r"<[^>]*>", " ", one).split()) for one in found]
+
+
+# --- how far scores moved -----------------------------------------------------------------------
+
+
+def test_steps_that_no_score_made_have_their_place_in_the_chart(
+    project: Project, browser: Client
+) -> None:
+    said = zip(make_items(project, 2), [scores(9, 5), scores(9, 9)], strict=True)
+    make_replied(project, "vanilla", said)
+    page = shown(browser, "by-category/?view=changes")
+    assert heads(page)[-2:] == ["−4", "0"]
+    assert chart(page)["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4, -3, -2, -1, 0]
+
+
+def test_a_run_without_a_scale_has_no_steps(project: Project, browser: Client) -> None:
+    items = make_items(project, 3)
+    make_replied(project, "length", zip(items, cycle([scores(900, 1)]), strict=False))
+    make_replied(project, "vanilla", zip(items, cycle([scores(9, 8)]), strict=False))
+    page = shown(browser, "by-category/?view=changes")
+    assert [line[1] for line in lines(page)] == ["2 · vanilla judge"]
+    assert heads(page)[-1] == "−1"
+    assert "Runs without a scale have no steps" in page
+
+
+def test_a_scale_of_many_steps_shows_those_that_scores_made() -> None:
+    most = by_category.MOST_STEPS
+    assert len(by_category.filled([0, most - 1])) == most
+    assert by_category.filled([0, most]) == [0, most]
+    assert by_category.filled([-0.5, 2]) == [-0.5, 2]
+
+
+# --- many runs ------------------------------------------------------------------------------------
+
+
+def test_many_pairs_of_runs_are_compared_in_a_table(project: Project, browser: Client) -> None:
+    items = make_items(project, 4)
+    for _ in range(12):
+        make_replied(project, "vanilla", zip(items, cycle([scores(9, 5)]), strict=False))
+    page = shown(browser, "compare/")
+    pairs = 12 * 11 // 2
+    assert len(lines(page)) == pairs
+    assert len(chart(page)["layer"][-1]["data"]["values"]) == stacks.MOST_BARS
+    assert f"The first {stacks.MOST_BARS} of {pairs} pairs" in page
+
+
+def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Client) -> None:
+    items = [*make_items(project, 2), *make_items(project, 2, "score-invariant")]
+    drawn = []
+    for number in range(1, sensitivity.MOST_RUNS + 2):
+        make_replied(project, "vanilla", zip(items, cycle([scores(9, 5)]), strict=False))
+        if number >= sensitivity.MOST_RUNS:
+            found = chart(shown(browser, "sensitivity/"))["layer"][-1]["data"]["values"]
+            drawn.append({point["group"] for point in found})
+    assert drawn == [{"All", "Factual"}, {"All"}]
+
+
+# --- slices ---------------------------------------------------------------------------------------
+
+
+def test_a_run_without_a_blind_spot_shows_the_slices_with_the_least_p() -> None:
+    rows = [{"blind": False, "p": p} for p in (0.9, None, 0.2, 0.1, 0.5, 0.3)]
+    told = spots._told(rows, spots.SPOTS)
+    assert [row["p"] for row in told] == [0.1, 0.2, 0.3, 0.5, 0.9]
+
+
+def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:
+    of = {"field": "category", "value": "spelling", "second_field": "topic", "run": 3}
+    row = {**of, "second_value": "art"}
+    assert spots.title(row) == "Spelling · Topic: art"
+    assert spots._name(row, several=True) == "Spelling: Topic art: run 3"
+    assert spots._name({**of, "second_field": "", "second_value": ""}, several=False) == "Spelling"
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_nought_has_no_sign() -> None:
+    assert [cells.number(value).text for value in (-0.001, -0.01, 0.0)] == ["0.00", "−0.01", "0.00"]
+    assert cells.points(-0.0001, -0.1, 0.0001).interval == "−10.0 to 0.0"
+    assert cells.points(-0.0001).text == "0.0"
+
+
+def test_a_share_stays_on_one_line() -> None:
+    assert cells.share(1, 4).note.split(" ") == ["25.0\u00a0%\u00a0of\u00a04"]

@@ -1,0 +1,193 @@
+"""Every table of figures says the same by command, API and file, and pages show what is in it."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from html import unescape
+from itertools import cycle
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+
+from annotation.models import Item, Project
+from annotation.templatetags import figures as written
+from formats.typeset import latex_text
+from judging.results import tables
+from judging.running import runs
+from judging.views.results.registry import PAGES
+from tests.annotation.test_agreement import make_label, people_of
+from tests.builders import make_account, make_project
+from tests.judging import builders_decided, shown_views
+from tests.judging.builders_decided import make_audit, make_replied, scores
+from tests.judging.builders_detecting import judge, make_sets, say_kinds
+from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
+from tests.judging.builders_rated import command
+from tests.judging.test_people_page import make_rated
+
+pytestmark = pytest.mark.django_db
+
+# Which project fills a table; "fbi" the others.
+RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
+         "majority")  # fmt: skip
+ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds")
+PROJECTS = dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors")
+BY = {"p": "task", "errors": "task", "fbi": "ability,category"}
+VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.views]
+
+
+def make_judged() -> Project:
+    """Runs of study 000's frames, explanations checked and audited, and two people who label."""
+    project = make_project("fbi")
+    items = [
+        *make_items(project, 20, dose=1),
+        *make_items(project, 4, category="spelling", ability="long-form", fields={"dose": "2"}),
+        *make_items(project, 2, "score-invariant", ability="score-invariant"),
+        *make_items(project, 1, "not-relevant"),
+    ]
+    make_replies(project, items[:-1])
+    asked = make_run(project, make_endpoint("http://a", name="a"), items={items[0].pk})
+    runs.plan(asked)
+    answer(asked, tokens_in=100, tokens_out=10)
+    for person, choices in zip(people_of(project, "ann", "bob"), ("vvi", "viv"), strict=True):
+        for item, one in zip(items, choices, strict=False):
+            make_label(item, person, {"v": "valid", "i": "invalid"}[one], seconds=20)
+    return project
+
+
+def make_replies(project: Project, items: list[Item]) -> None:
+    """Runs whose replies are made up, and what people say of some explanations."""
+    said = cycle([scores(9, 5), scores(9, 9), scores(8, 9), scores(9, None)])
+    base = make_replied(project, "vanilla", zip(items, said, strict=False))
+    equal = [outcome.item for outcome in base.outcomes.filter(detail="equal")]
+    for slug in ("explanation-check", "explanation-check-gold"):
+        flags = cycle([('{"flag": true}',), ('{"flag": false}',), ('{"flag": true}',)])
+        make_replied(project, slug, zip(equal, flags, strict=False), sources=[base], base=base)
+    make_replied(project, "reference", zip(items, cycle([scores(9), scores(10)]), strict=False))
+    pairs = cycle([builders_decided.verdicts(one) for one in ("G", "both_good", "first_twice")])
+    make_replied(project, "pairwise", zip(items, pairs, strict=False))
+    twice = cycle([scores(9, 5, 9, 9), scores(9, 9, 9, 9)])
+    make_replied(project, "vanilla", zip(items, twice, strict=False), samples=2)
+    make_audit(base, (True, "correct"), (False, "wrong"))
+
+
+def make_errors() -> Project:
+    """The four prompts of a detector."""
+    project = make_project("errors", task_type="error-detection")
+    items, endpoint = make_sets(project), make_endpoint("http://a")
+    say_kinds(items[:4], ["reasoning-correctness"], ["reasoning-correctness"], [], [])
+    for strategy, said in zip(
+        ("detect-1a", "detect-1b", "detect-2a", "detect-2b"),
+        ("DDUUUU", "DUUU-U", "DDDUUD", "UUDDUU"),
+        strict=True,
+    ):
+        judge(items, said, strategy, endpoint=endpoint)
+    return project
+
+
+@pytest.fixture(scope="module")
+def everything(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Iterator[Client]:
+    """A site admin, and projects that together fill every table."""
+    cache.clear()
+    with django_db_blocker.unblock(), transaction.atomic():
+        make_judged()
+        make_errors()
+        make_rated(tmp_path_factory.mktemp("rated"))
+        client = Client()
+        client.force_login(make_account("admin", is_superuser=True))
+        yield client
+        transaction.set_rollback(True)
+
+
+def is_same(value: Any, cell: str) -> bool:
+    """Whether a cell of a CSV file is this value."""
+    if value is None:
+        return cell == ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(cell) == value
+    if isinstance(value, str):
+        return cell.lstrip("'") == value.lstrip("'")
+    return bool(cell)
+
+
+def is_rounded(value: Any, cell: str) -> bool:
+    """Whether a cell of a LaTeX table is this value, to three decimals."""
+    if value is None:
+        return cell == "--"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return abs(float(cell.replace("$-$", "-")) - value) <= 0.0005 + 1e-9
+    return bool(cell) if not isinstance(value, str) else cell == latex_text(value)
+
+
+@pytest.mark.parametrize("table", tables.RESULTS)
+def test_command_api_and_files_say_the_same(
+    everything: Client, capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    slug = PROJECTS.get(table, "fbi")
+    query = f"by={BY[slug]}"
+    given = everything.get(f"/api/v1/projects/{slug}/results/{table}/?{query}").json()
+    assert given["rows"]
+
+    def printed(form: str) -> str:
+        command("results", table, project=slug, by=BY[slug], format=form)
+        said = capsys.readouterr().out
+        sent = everything.get(f"/projects/{slug}/results/{table}.{form}?{query}").content.decode()
+        assert sent.splitlines() == said.splitlines()
+        return said
+
+    columns = given["columns"]
+    printed("json")
+    [head, *body] = list(csv.reader(io.StringIO(printed("csv"))))
+    assert head == columns
+    for row, cells in zip(given["rows"], body, strict=True):
+        assert all(is_same(row.get(n), cell) for n, cell in zip(columns, cells, strict=True)), row
+    typeset = printed("latex").split("\\midrule\n")[1].split("\\bottomrule")[0].splitlines()
+    for row, line in zip(given["rows"], typeset, strict=True):
+        cells = re.split(r" (?<!\\)& ", line.removesuffix(" \\\\"))
+        pairs = zip(columns, cells, strict=True)
+        assert all(is_rounded(row.get(name), cell) for name, cell in pairs), row
+
+
+def printed(page: str) -> list[tuple[str, list[str]]]:
+    """Each column of figures of a page's table: its title, and its figures without their notes."""
+    head, _, body = page[page.index("<thead") : page.index("</table>")].partition("</thead>")
+    titles = [plain(one) for one in re.findall("<th.*?</th>", head)]
+    rows = [re.findall("<t[hd].*?</t[hd]>", row) for row in body.split("<tr")[1:]]
+    cells = [[plain(cell.partition("<small")[0]).rstrip("*") for cell in row] for row in rows]
+    return list(zip(titles, map(list, zip(*cells, strict=True)), strict=True))[1:]
+
+
+def plain(cell: str) -> str:
+    return " ".join(unescape(re.sub("<[^>]*>", " ", cell)).split())
+
+
+def figures(found: Iterable[str], at: tuple[str, str]) -> Counter[str]:
+    """How often each figure is there; nothing, a dash, and what no row says, are none."""
+    none = {"", written.DASH, *(["0"] if at in shown_views.SPARSE else [])}
+    return Counter(one for one in found if one not in none)
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_what_a_page_shows_is_what_its_tables_have(
+    everything: Client, page: str, view: str
+) -> None:
+    at, project = (page, view), shown_views.PROJECTS.get(page, "fbi")
+    path = f"/projects/{project}/results/{page}/?view={view}{shown_views.QUERIES.get(at, '')}"
+    text = " ".join(everything.get(path).content.decode().split())
+    [asks] = [one.asks for one in PAGES[page].views if one.slug == view]
+    files = re.findall(r'href="([^"]*results/[a-z_]+\.json\?[^"]*)"', text)
+    tables = [everything.get(unescape(address)).json()["rows"] for address in files]
+    assert len(tables) == len(asks)
+    shown = printed(text)
+    columns = shown_views.SHOWN[at]
+    for title in dict.fromkeys(one.title for one in columns):
+        values = [text for one in columns if one.title == title for text in one.of(tables)]
+        cells = [text for head, column in shown if re.fullmatch(title, head) for text in column]
+        assert figures(values, at), title
+        assert figures(cells, at) == figures(values, at), title

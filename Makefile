@@ -76,7 +76,7 @@ lock: $(VENV)/dev.stamp
 	$(LOCK) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # A set that was synced leaves a stamp. The development set holds the runtime set.
 $(VENV)/runtime.stamp: $(LOCKS) $(VENV)/python.stamp

@@ -7,16 +7,20 @@ from typing import Any
 import altair as alt
 
 from charts import marks, values
+from charts.axes import Axis
 
 STEP = 32
+TITLE = "Difference of detection rates in points"
+AXIS = Axis(-100, 100, "+.0f", "+.1f")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two rates, from -1 to 1, over `n` items; without an interval both None."""
+    """A difference of two rates in points of a hundred, over `n` items; without an interval both
+    None."""
 
     pair: str
-    difference: float
+    points: float
     low: float | None
     high: float | None
     n: int
@@ -28,17 +32,16 @@ def dots(found: Sequence[Difference]) -> dict[str, Any]:
         y=marks.rows("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),
-            *values.told("difference", "Difference", "+.1%"),
+            *values.told("points", TITLE, AXIS.tooltip),
         ],
     )
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
     line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=_x("at"))
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
     shown = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
-    layers = alt.layer(line, rules.encode(x=_x("low"), x2="high"), shown.encode(x=_x("difference")))
+    layers = alt.layer(line, rules.encode(x=_x("low"), x2="high"), shown.encode(x=_x("points")))
     return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * STEP))
 
 
 def _x(field: str) -> alt.X:
-    axis = alt.Axis(format="+%", tickCount=5, title="Difference of detection rates", titlePadding=8)
-    return alt.X(f"{field}:Q").scale(domain=[-1, 1], nice=False).axis(axis)
+    return values.x(field, TITLE, AXIS)

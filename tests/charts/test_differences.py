@@ -3,8 +3,8 @@
 from charts.differences import Difference, dots
 
 FOUND = [
-    Difference("2 · rubric: minus 1 · vanilla", 0.25, 0.1, 0.4, 120),
-    Difference("3 · axis: minus 1 · vanilla", -0.05, None, None, 3),
+    Difference("2 · rubric: minus 1 · vanilla", 25, 10, 40, 120),
+    Difference("3 · axis: minus 1 · vanilla", -5, None, None, 3),
 ]
 
 
@@ -15,10 +15,16 @@ def test_pairs_stand_in_their_order_with_what_they_rest_on() -> None:
     assert marks["data"]["values"][0]["n"] == 120
 
 
+def test_points_are_told_as_points() -> None:
+    mark = dots(FOUND)["layer"][-1]["encoding"]
+    assert mark["x"]["axis"]["title"] == "Difference of detection rates in points"
+    assert {one.get("format") for one in mark["tooltip"]} == {None, "+.1f", ","}
+
+
 def test_the_axis_goes_both_ways_from_nought() -> None:
     line, _, marks = dots(FOUND)["layer"]
     assert line["data"]["values"] == [{"at": 0}]
-    assert marks["encoding"]["x"]["scale"]["domain"] == [-1, 1]
+    assert marks["encoding"]["x"]["scale"]["domain"] == [-100, 100]
 
 
 def test_a_difference_without_an_interval_has_no_rule() -> None:

@@ -43,6 +43,10 @@ def points(value: float | None) -> str:
     return DASH if value is None else signed(f"{100 * value:+.1f}")
 
 
+def distance(value: float | None) -> str:
+    return DASH if value is None else f"{100 * value:.1f}"
+
+
 def signed(number: str) -> str:
     return number.replace("-", "−") if float(number) else number.lstrip("+-")
 

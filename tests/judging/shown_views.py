@@ -5,6 +5,7 @@ from tests.judging.shown_columns import (
     Column,
     below,
     counts,
+    distance,
     having,
     judging,
     of_chance,
@@ -188,7 +189,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column("a minus b.*", "difference", points, OVERALL),
         Column("p", "p", p_value, OVERALL),
         Column("p, adjusted", "p_holm", p_value, OVERALL),
-        Column("Would show", "shows", share, OVERALL),
+        Column("Would show.*", "shows", distance, OVERALL),
     ],
     ("blind-spots", "slices"): [
         Column("Undetected in the slice", "rate", share, judging),

@@ -273,7 +273,7 @@ def test_runs_are_compared_on_what_both_parsed(judged: Project, browser: Client)
     # for 0 against 3 is 2 / 8; 2.80 standard errors would show.
     assert line == [
         "All", "1 · vanilla judge", "4 · reference judge", "9 3 missing", "0", "3",
-        "−33.3 −71.8 to +5.1", "0.250", "0.250", "46.7 %", "a | a",
+        "−33.3 −71.8 to +5.1", "0.250", "0.250", "46.7", "a | a",
     ]  # fmt: skip
 
 

@@ -88,6 +88,11 @@ def points(
     )
 
 
+def distance(value: float | None) -> Cell:
+    """How far two rates are or would have to be apart, in points of a hundred: without a sign."""
+    return Cell(written.DASH if value is None else f"{100 * value:.1f}", value)
+
+
 def p_value(value: float | None, reason: str | None = "") -> Cell:
     """A p with three digits; None has a reason."""
     if value is None:

@@ -28,7 +28,7 @@ COLUMNS = (
     Column("a minus b", "difference", cells.POINTS),
     Column("p", "p"),
     Column("p, adjusted", "adjusted"),
-    Column("Would show", "shows"),
+    Column("Would show", "shows", cells.POINTS),
     Column("Letters", "letters", is_number=False),
 )
 
@@ -66,7 +66,7 @@ def _line(row: Row, a: Run, b: Run) -> Line:
             _difference(row),
             cells.p_value(row["p"], row["reason"]),
             cells.p_value(row[ADJUSTED[over]], row["reason"]),
-            cells.of_share(row["shows"]),
+            cells.distance(row["shows"]),
             *letters,
         )
     )
@@ -102,18 +102,23 @@ def _drawing(rows: Rows) -> Drawing | None:
     from charts import differences
 
     there = [row for row in rows if row["difference"] is not None]
-    ends = ("difference", "low", "high", "n")
     found = [
-        differences.Difference(_name(row), *(row[end] for end in ends))
+        differences.Difference(
+            _name(row), 100 * row["difference"], _points(row["low"]), _points(row["high"]), row["n"]
+        )
         for row in there[: stacks.MOST_BARS]
     ]
     caption = (
-        "Differences of detection rates over the error items that both parsed, with 95 % intervals:"
-        " to the right the first run of the pair notices more."
+        "Differences of detection rates over the error items that both parsed, in points, with 95 %"
+        " intervals: to the right the first run of the pair notices more."
     )
     if len(there) > len(found):
         caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
     return Drawing(differences.dots(found), caption) if found else None
+
+
+def _points(end: float | None) -> float | None:
+    return None if end is None else 100 * end
 
 
 VIEWS = (

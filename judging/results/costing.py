@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judging.models import Call, Reply, Run
-from judging.results import counting
-from judging.results.counting import Summed, when
+from judging.models import Call, Outcome, Reply, Run
+from judging.results import counting, progress
+from judging.results.counting import when
 
 COLUMNS = (
     "total", "missing", "calls", "tokens", "cost", "per_detected", "reason",
     "requests", "answered", "tokens_in", "tokens_out", "without_tokens", "without_price", "paid",
     "detected",
 )  # fmt: skip
+# Items with an error that repeat no other one; those of study 001's frame may have no ability.
+ERRORS = "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
 NO_REPLY = "no replies"
 NO_PRICE = "replies without a price"
 NOTHING_DETECTED = "nothing detected"
@@ -20,16 +22,34 @@ NOTHING_DETECTED = "nothing detected"
 def costs(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `cost`, one row a run; money in the currency of the prices.
 
-    A request that several calls share counts once. `cost` is what all its replies cost, whichever
-    run paid for them, `paid` what this run paid. `per_detected` is cost by detected error items.
+    `total`, `missing` and `detected` are of the items with an error alone, calls, tokens and money
+    of all items. A request that several calls share counts once. `cost` is what all its replies
+    cost, whichever run paid for them, `paid` what this run paid. `per_detected` is cost by
+    detected error items.
     Unknown tokens and prices make a dash, and `without_tokens` and `without_price` count the
     replies. A run without calls, such as a vote, has dashes.
     """
     runs = list(runs)
-    asked = _asked(runs)
-    detected = {"detected": when("o.result = 'detected'")}
-    outcomes = {one.run.pk: one for one in counting.summed(runs, (), counts=detected)}
-    return [_row(run, asked.get(run.pk), outcomes.get(run.pk)) for run in runs]
+    asked, judged = _asked(runs), _judged(runs)
+    return [_row(run, asked.get(run.pk), judged.get(run.pk, {})) for run in runs]
+
+
+def _judged(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+    """How many items with an error count, are missing, and were detected, of each run with any."""
+    if not runs:
+        return {}
+    found = [
+        record
+        for some in progress.apart([run.pk for run in runs], "counting outcomes")
+        for record in counting.records(f"""
+            SELECT o.run_id, COUNT(*) AS total, SUM({when("o.result = 'missing'")}) AS missing,
+                SUM({when("o.result = 'detected'")}) AS detected
+            FROM {Outcome._meta.db_table} AS o
+            WHERE {counting.counted(some)} AND o.result <> 'scored' AND {ERRORS}
+            GROUP BY o.run_id
+        """)
+    ]
+    return {record["run_id"]: record for record in found}
 
 
 def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
@@ -52,17 +72,17 @@ def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     return {row["run_id"]: row for row in counting.records(statement)}
 
 
-def _row(run: Run, asked: Mapping[str, Any] | None, found: Summed | None) -> dict[str, Any]:
+def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: counting.whole(one) for name, one in (asked or {}).items() if one is not None}
-    detected = found.counts["detected"] if found else 0
+    detected = int(judged.get("detected", 0))
     answered = said.get("answered", 0)
     cost = said["cost"] if answered and not said["without_price"] else None
     counted = answered and not said["without_tokens"]
     tokens = (said["tokens_in"], said["tokens_out"]) if counted else None
     return {
         **counting.run_columns(run),
-        "total": found.total if found else 0,
-        "missing": found.missing if found else 0,
+        "total": int(judged.get("total", 0)),
+        "missing": int(judged.get("missing", 0)),
         "calls": said.get("calls"),
         "tokens": sum(tokens) if tokens else None,
         "cost": cost,

@@ -59,6 +59,17 @@ def test_a_run_without_calls_has_dashes(project: Project) -> None:
     assert (row["calls"], row["cost"], row["reason"]) == (None, None, "no replies")
 
 
+@pytest.mark.databases
+def test_what_a_detector_says_of_good_answers_is_no_detected_error(project: Project) -> None:
+    errors = make_items(project, 2, "error", ability="", category="")
+    clean = make_items(project, 2, "no_error", ability="", category="")
+    said = zip([*errors, *clean], ["detected", "missing", "detected", "undetected"], strict=True)
+    endpoint = make_endpoint("https://judge.invalid/v1")
+    run = make_judged(project, said, strategy="detect-1a", endpoint=endpoint)
+    (row,) = costing.costs([run])
+    assert (row["total"], row["missing"], row["detected"]) == (2, 1, 1)
+
+
 def test_any_number_of_runs_are_two_queries(
     project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

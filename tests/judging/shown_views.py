@@ -243,7 +243,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column("A quarter over", "seconds_high", duration),
     ],
     ("cost", "runs"): [
-        Column("Items", "total"),
+        Column("Error items", "total"),
         Column("Calls", "calls"),
         Column("Paid by the run", "paid", "{:,.2f}".format),
         Column("Detected", "detected"),

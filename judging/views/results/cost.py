@@ -1,8 +1,10 @@
 """Cost: what did the runs cost, and what did an error cost that they detected?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from judging.models import Run
+from judging.results import counting
+from judging.strategies import Strategy
 from judging.views.results import cells, grids
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column, Line
@@ -10,7 +12,7 @@ from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
 
 COLUMNS = (
     Column("Run", "run", is_number=False),
-    Column("Items", "total"),
+    Column("Error items", "total"),
     Column("Calls", "calls"),
     Column("Replies", "answered", "of so many requests"),
     Column("Tokens in", "tokens_in"),
@@ -20,20 +22,27 @@ COLUMNS = (
     Column("Detected", "detected"),
     Column("Cost of a detected error", "per_detected"),
 )
+# What a chart can show.
+DRAWN = {"per_detected": "Cost of a detected error", "tokens": "Tokens, in and out"}
 
 
 def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     """A line a run."""
     runs = {run.number: run for run in asked.runs}
     rows = [row for row in tables[0] if row["run"] in runs]
-    lines = [_line(runs[row["run"]], row) for row in rows]
+    about = counting.asked(runs.values())
+    lines = [_line(runs[row["run"]], row, about) for row in rows]
+    drawing = _drawing(runs, rows)
     words = (
         "In the currency of the prices that were entered at the endpoints. A request that several"
         " calls share counts once; the cost is that of all its replies, whichever run paid for"
         " them. Runs whose replies have no price, and runs that nobody was asked for, have a dash."
-        " The last column is the cost by the number of error items that the run detected."
+        " Calls, replies, tokens and cost are those of all items, error or not. The last column is"
+        " the cost by the number of error items that the run detected."
     )
-    return Shown(grids.of_lines("Cost by run", COLUMNS, lines), _drawing(runs, rows), words)
+    if drawing is None:
+        words = f"{_why_not(rows)} There is no chart. {words}"
+    return Shown(grids.of_lines("Cost by run", COLUMNS, lines), drawing, words)
 
 
 def money(value: float | None, reason: str = "") -> Cell:
@@ -44,22 +53,30 @@ def money(value: float | None, reason: str = "") -> Cell:
     return Cell(text, value)
 
 
-def _line(run: Run, row: Row) -> Line:
+def _line(run: Run, row: Row, about: Mapping[int, Strategy]) -> Line:
     reason = row["reason"] or ""
+    detects = about[run.pk].frame == "detection"
     return Line(
         (
             cells.run(run),
-            cells.count(row["total"], cells.items(run, {}), note=_missing(row)),
+            cells.count(row["total"], _errors(run, detects=detects), note=_missing(row)),
             cells.count(row["calls"]),
             cells.count(row["answered"], note=_requests(row)),
             _tokens(row, "tokens_in"),
             _tokens(row, "tokens_out"),
             money(row["cost"], reason),
             money(row["paid"]),
-            cells.count(row["detected"], cells.items(run, {}, result="detected")),
+            cells.count(row["detected"], _errors(run, detects=detects, result="detected")),
             money(row["per_detected"], reason),
         )
     )
+
+
+def _errors(run: Run, *, detects: bool, **which: str) -> str:
+    """Where the error items of a run are listed; of one that detects errors those held for one."""
+    if detects:
+        return cells.outcomes(run, truth="error", counted="yes", **which)
+    return cells.items(run, {}, **which)
 
 
 def _missing(row: Row) -> str:
@@ -78,24 +95,28 @@ def _tokens(row: Row, name: str) -> Cell:
 
 
 def _drawing(runs: dict[int, Run], rows: Rows) -> Drawing | None:
-    """What a detected error costs; where no run has a price, how many tokens they took."""
+    """What a detected error costs; where nothing was paid, how many tokens the runs took."""
     # Altair takes a second to import; nothing else should wait for it.
     from charts import bars
 
-    for name, title in (
-        ("per_detected", "Cost of a detected error"),
-        ("tokens", "Tokens, in and out"),
-        ("detected", "Detected errors"),
-    ):
+    for name, title in DRAWN.items():
         found = [
             bars.Bar(cells.name(runs[row["run"]]), row[name], _said(name, row[name]), row["total"])
             for row in rows
             if row[name] is not None
         ]
-        if found:
-            caption = f"{title} by run. Runs that have none are left out."
-            return Drawing(bars.bars(found, title=title), caption)
+        if any(one.value for one in found):
+            why = "" if name == "per_detected" else f"{_why_not(rows)} "
+            caption = f"{why}{title} by run. Runs that have none are left out."
+            return Drawing(bars.bars(found, title=title, counted="Error items"), caption)
     return None
+
+
+def _why_not(rows: Rows) -> str:
+    """Why no detected error has a cost."""
+    if any(row["cost"] for row in rows):
+        return "Nothing was detected for what was paid."
+    return "Nothing was paid that is known of."
 
 
 def _said(name: str, value: float) -> str:

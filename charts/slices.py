@@ -15,7 +15,8 @@ RATE, REST = "in the slice", "in the rest"
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Two rates of one slice, fractions of 1, with the ends of their intervals (None without)."""
+    """Two rates of one slice, fractions of 1, with the ends of their intervals (None without), over
+    `n` and `rest_n` items."""
 
     name: str
     rate: float
@@ -25,6 +26,7 @@ class Strip:
     rest_low: float | None
     rest_high: float | None
     n: int
+    rest_n: int
     blind: bool
 
 
@@ -68,4 +70,5 @@ def _tooltip() -> list[alt.Tooltip]:
         alt.Tooltip("name:N", title="Slice"),
         *values.told("rate", RATE),
         *(alt.Tooltip(f"{name}:Q", title=title, format=".1%") for name, title in rest.items()),
+        alt.Tooltip("rest_n:Q", title="n of the rest", format=","),
     ]

@@ -43,9 +43,9 @@ ALIKE = "all items are alike"
 class Contrast:
     """A slice against the rest: rates as fractions of 1, None where there are no items.
 
-    `n` items in `clusters` clusters are in the slice. Both rates have the interval of
-    `rates.clustered_wilson`. `difference` is the Mantel-Haenszel one; `p` is one-sided, that the
-    slice has no higher rate; `reason` says why it is None.
+    `n` items in `clusters` clusters are in the slice, `rest_n` beside it. Both rates have
+    the interval of `rates.clustered_wilson`. `difference` is the Mantel-Haenszel one; `p` is
+    one-sided, that the slice has no higher rate; `reason` says why it is None.
     """
 
     n: int
@@ -56,6 +56,7 @@ class Contrast:
     rest: float | None
     rest_low: float | None
     rest_high: float | None
+    rest_n: int
     difference: float | None
     p: float | None
     reason: str = ""
@@ -140,6 +141,7 @@ class Items:
             rest=rest.value,
             rest_low=rest.low,
             rest_high=rest.high,
+            rest_n=rest.n,
             difference=difference,
             p=None if reason else _p(self, part, rng, draws),
             reason=reason,

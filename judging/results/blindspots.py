@@ -26,7 +26,7 @@ MOST_VALUES = 50
 COLUMNS = (
     "total", "missing", "slice", "field", "value", "second_field", "second_value",
     "n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high",
-    "difference", "p", "q", "tests", "blind", "reason",
+    "rest_n", "difference", "p", "q", "tests", "blind", "reason",
 )  # fmt: skip
 
 
@@ -95,11 +95,11 @@ def blind_spots(project: Project, runs: Iterable[Run], by: Sequence[str]) -> lis
     of two of them, against the rest of the error items; the largest difference first.
 
     Fields are columns of items, their own, or what is `measured`. `rate` is the undetected rate
-    of the slice's `n` parsed items, `rest` that beside it, of the items that have a value of these
-    fields at all. Slices other than an ability or a category are compared within categories, and
-    `difference` is that of Mantel and Haenszel. `p` is one-sided; `q` (Benjamini and Hochberg) is
-    over all `tests` of the run. A slice is `blind` with q below 0.05 and 10 points of difference
-    or more, which is exploratory. Raises `UnknownField`.
+    of the slice's `n` parsed items, `rest` that of the `rest_n` beside it which have a value of
+    these fields at all. Slices other than an ability or a category are compared within categories,
+    and `difference` is that of Mantel and Haenszel. `p` is one-sided; `q` (Benjamini and Hochberg)
+    is over all `tests` of the run. A slice is `blind` with q below 0.05 and 10 points of
+    difference or more, which is exploratory. Raises `UnknownField`.
     """
     runs = list(runs)
     check(project, by)
@@ -221,7 +221,7 @@ def _names(one: Slice) -> dict[str, Any]:
 
 def _row(one: Contrast, q: float | None) -> dict[str, Any]:
     large = one.difference is not None and one.difference >= LEAST_DIFFERENCE
-    names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high")
+    names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high", "rest_n")
     return {
         **{name: getattr(one, name) for name in names},
         "difference": one.difference,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from charts import slices
 
-NEAR = slices.Strip("Spelling: run 1", 0.5, 0.4, 0.6, 0.3, 0.2, 0.4, 30, True)
+NEAR = slices.Strip("Spelling: run 1", 0.5, 0.4, 0.6, 0.3, 0.2, 0.4, 30, 90, True)
 
 
 def layers(*found):
@@ -23,7 +23,7 @@ def test_both_rates_have_marks_of_shapes_of_their_own():
 
 
 def test_slices_stand_in_their_order():
-    other = slices.Strip("Units: run 1", 0.9, None, None, 0.3, None, None, 1, False)
+    other = slices.Strip("Units: run 1", 0.9, None, None, 0.3, None, None, 1, 9, False)
     assert layers(NEAR, other)[0]["encoding"]["y"]["sort"] == [NEAR.name, other.name]
 
 

@@ -47,6 +47,8 @@ def test_a_slice_that_is_missed_more_than_the_rest_is_blind(
     assert (long["total"], long["missing"], long["n"], long["clusters"]) == (84, 0, 40, 40)
     # The third category has no long ones, so it has no say in the difference.
     assert (long["rate"], long["rest"], long["difference"]) == (1, 0, 1)
+    # The four of the third category have no size, and stand on neither side.
+    assert (long["n"], long["rest_n"]) == (40, 40)
     assert long["q"] < 0.05
     assert (long["blind"], short["blind"], long["tests"]) == (True, False, 2)
     assert short["p"] == pytest.approx(1)

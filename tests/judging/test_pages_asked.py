@@ -11,6 +11,7 @@ from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 from tests.judging.test_people_page import make_rated
+from tests.judging.test_result_pages import lines
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +69,17 @@ def test_slices_are_no_columns_to_choose_from(client: Client) -> None:
     page = shown(client, project, "blind-spots/?by=category&show=all")
     assert "<tbody" in page
     assert not is_asking(page)
+
+
+def test_the_rest_of_a_slice_has_its_n_too(client: Client) -> None:
+    project = make_project("fbi")
+    items = [*make_items(project, 20), *make_items(project, 30, category="do-less", ability="x")]
+    make_replied(project, "vanilla", ((item, scores(9, 5)) for item in items))
+    found = lines(shown(client, project, "blind-spots/?by=category&show=all"))
+    assert {line[0]: line[2:4] for line in found} == {
+        "Number errors": ["0.0 % n 20", "0.0 % n 30"],
+        "Do less": ["0.0 % n 30", "0.0 % n 20"],
+    }
 
 
 def test_metrics_and_fields_are_chosen_by_their_titles(client: Client, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_rates_and_their_difference_by_hand():
     values, inside = np.append(values, [NAN, NAN]), np.append(inside, [True, False])
     found = slices.contrast(values, inside, np.arange(62), generator())
     assert (found.n, found.clusters, found.rate, found.rest) == (20, 20, 0.75, 0.25)
+    assert found.rest_n == 40
     assert found.difference == pytest.approx(0.5)
     assert found.reason == ""
 

@@ -15,7 +15,7 @@ from judging.views.results.kinds import BY, Ask, Asked, Drawing, Rows, Shown, Sw
 SLICE = Rate(missing="", bad="high", n="n")
 # What was not tested is not made to look bad.
 UNTESTED = Rate(missing="", n="n")
-REST = Rate("rest", "rest_low", "rest_high", "of_rest", missing="")
+REST = Rate("rest", "rest_low", "rest_high", "rest_n", missing="")
 EVERY = ",".join(("category", *measured.MEASURES))
 BYS = {
     EVERY: "All that is known",
@@ -87,7 +87,7 @@ def _line(run: Run, row: Row) -> Line:
 def _rate(row: Row, such: Rate, href: str = "") -> Cell:
     # Why there is no p says nothing of a rate that is there.
     reason = row["reason"] if row[such.value] is None else ""
-    return cells.rate({**row, "of_rest": None, "reason": reason}, such, href=href)
+    return cells.rate({**row, "reason": reason}, such, href=href)
 
 
 def _verdict(row: Row) -> Cell:
@@ -166,6 +166,7 @@ def _drawing(rows: Rows, *, several: bool) -> Drawing | None:
             rest_low=row["rest_low"],
             rest_high=row["rest_high"],
             n=row["n"],
+            rest_n=row["rest_n"],
             blind=bool(row["blind"]),
         )
         for row in there[:MOST]

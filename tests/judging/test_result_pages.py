@@ -291,8 +291,11 @@ def test_what_is_missing_stands_beside_what_it_could_have_changed(
     page = shown(browser, "missing/?ability=factual")
     # Of eight four are undetected and two missing: from 4 of 8 to 6 of 8, 4 of 6 as it is.
     assert lines(page) == [
-        ["Factual", "6", "truncated", "2", "50.0 %", "66.7 % n 6, 2 missing", "75.0 %", "1.000"]
-    ]
+        [
+            "Factual", "6", "truncated", "2", "50.0 % n 8", "66.7 % n 6, 2 missing", "75.0 % n 8",
+            "1.000",
+        ]
+    ]  # fmt: skip
     [address] = links(page, "cause=truncated")
     assert keys(browser, address) == ["item-4", "item-8"]
 

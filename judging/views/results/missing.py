@@ -1,6 +1,7 @@
 """Missing: which replies could not be used, why, and what they could have changed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from judging.models import Run
 from judging.views.results import cells, dots, flat, rated, stacks
@@ -48,7 +49,8 @@ def _items(run: Run, row: Row) -> Cell:
 
 
 def _bound(name: str) -> stacks.Draw:
-    return lambda run, row: cells.of_share(row[name])
+    """Of all items, those whose replies could be used and the missing ones."""
+    return lambda run, row: replace(cells.of_share(row[name]), n=row["total"])
 
 
 def _depends(run: Run, row: Row) -> Cell:

@@ -189,16 +189,18 @@ def _statement(
 ) -> str:
     names = ["run_id", *by, "invariant"]
     columns, own = ", ".join(names), ", ".join(f"o.{name}" for name in names)
+    # Clusters are a matter of intervals: without a rate there is nothing to sort items by.
+    within = f"{own}, o.cluster" if rates else own
     of_cluster = [term for name, rate in rates.items() for term in _of_cluster(name, rate)]
     of_cluster += [f"SUM({count}) AS c_{name}" for name, count in counts.items()]
     over_clusters = [term for name in rates for term in _over_clusters(name)]
     over_clusters += [f"SUM(c_{name}) AS c_{name}" for name in counts]
     inner = f"""
-        SELECT {own}, o.cluster,
+        SELECT {own},
             {", ".join(["COUNT(*) AS total", f"SUM({when(PARSED)}) AS parsed", *of_cluster])}
         FROM {Outcome._meta.db_table} AS o {joined}
         WHERE {counted(runs)} AND o.result <> 'scored' {unmixed(by)}
-        GROUP BY {own}, o.cluster
+        GROUP BY {within}
     """
     return f"""
         SELECT {columns},

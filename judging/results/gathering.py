@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.db.models import Case, F, Field, Value, When
 from numpy.typing import NDArray
 
 from annotation.leads.grouping import Grouping
@@ -17,7 +18,17 @@ from judging.strategies import digest
 FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
 READING = "reading outcomes"
-_VALUES = {Outcome.Result.MISSING.value: np.nan, Outcome.Result.DETECTED.value: 1.0}
+# Of no type that Django would convert, a million times, what is a number already.
+_NUMBER: "Field[Any, Any]" = Field()
+# 1, 0 or the share of repeats, null where missing.
+_DETECTED = Case(
+    When(result=Outcome.Result.MISSING, then=None),
+    When(share__isnull=False, then=F("share")),
+    When(result=Outcome.Result.DETECTED, then=Value(1.0)),
+    default=Value(0.0),
+    output_field=_NUMBER,
+)
+_INVARIANT = Case(When(invariant=True, then=Value(1)), default=Value(0), output_field=_NUMBER)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -66,8 +77,15 @@ def gather(
     chosen = [run for run in runs if asked[run.pk].frame in FRAMES]
     if not chosen:
         return []
-    said = ("run", "item", "cluster", "result", "share", "invariant")
-    columns = (*said, *fields, *(one.of("item__") for one in groups))
+    columns = (
+        "run",
+        "item",
+        "cluster",
+        _DETECTED,
+        _INVARIANT,
+        *fields,
+        *(one.of("item__") for one in groups),
+    )
     names = (*fields, *(one.name for one in groups))
     every = Outcome.objects.all() if among is None else among
     found = every.counted().main().exclude(ability="").order_by().values_list(*columns)
@@ -91,26 +109,19 @@ def _gathered(
     clusters = sorted({row[2] for found in rows.values() for row in found})
     numbers = {cluster: number for number, cluster in enumerate(clusters)}
     for run in runs:
-        found = list(zip(*rows[run.pk], strict=True)) or [()] * (6 + len(names))
-        _, item, cluster, result, share, invariant, *rest = found
+        found = list(zip(*rows[run.pk], strict=True)) or [()] * (5 + len(names))
+        _, item, cluster, detected, invariant, *rest = found
         items = np.array(item, dtype=int)
         order = np.argsort(items)
         yield Gathered(
             run,
             items[order],
             np.array([numbers[one] for one in cluster], dtype=int)[order],
-            _detected(result, share)[order],
+            # None becomes nan.
+            np.array(detected, dtype=float)[order],
             np.array(invariant, dtype=bool)[order],
             {
                 name: np.array(one, dtype=object)[order]
                 for name, one in zip(names, rest, strict=True)
             },
         )
-
-
-def _detected(result: Sequence[str], share: Sequence[float | None]) -> Floats:
-    """1, 0 or the share of repeats, nan where missing."""
-    values: Floats = np.array([_VALUES.get(one, 0.0) for one in result], dtype=float)
-    # None becomes nan.
-    shares: Floats = np.array(share, dtype=float)
-    return np.where(np.isnan(values) | np.isnan(shares), values, shares)

@@ -49,6 +49,16 @@ def test_the_same_figures_come_again(run: Run) -> None:
     assert sensing.sensitivities([run]) == sensing.sensitivities([run])
 
 
+@pytest.mark.databases
+def test_of_an_item_asked_again_and_again_the_share_counts(run: Run) -> None:
+    run.outcomes.filter(invariant=False, result="detected").update(share=0.8)
+    run.outcomes.filter(invariant=False, result="undetected").update(share=0.4)
+    # One that could not be read has no share, whatever was read of it.
+    run.outcomes.filter(result="missing").update(share=0.9)
+    row = rows_of(run)[None, None]
+    assert (row["detection"], row["missing"]) == (pytest.approx((15 * 0.8 + 5 * 0.4) / 20), 2)
+
+
 def test_without_invariant_items_there_is_no_j_but_a_reason(project: Project) -> None:
     items = make_items(project, 2)
     run = make_replied(project, "vanilla", zip(items, [DETECTED, EQUAL], strict=True))

@@ -3,12 +3,10 @@ table 1; study 001, tables 2 and 3, figures 4 and 8)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from annotation.leads import grouping
 from annotation.leads.grouping import Grouping
-from annotation.models import Project
 from annotation.templatetags import figures as written
 from judging.results.describing import ANSWERS, CATEGORY, LABEL, WORDS
-from judging.views.results import cells, described, grids, stacks
+from judging.views.results import cells, described, grids, offered, stacks
 from judging.views.results.cells import Row
 from judging.views.results.described import Group, Grouped, OfGroup
 from judging.views.results.grids import Block, Cell, Column, Grid, Line
@@ -16,7 +14,6 @@ from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View, 
 
 ABILITY = Grouping("ability", "Ability")
 EMPTY = "The project has no items yet. Once some are imported, this page says what they are."
-MOST_FIELDS = 12
 ITEMS_WORDS = (
     "Items that repeat others and those that people practise on are no part. A share is of all"
     " items of the line, those that are still open too; an item may have several types of"
@@ -32,11 +29,6 @@ MOST_KINDS = 5
 REST = "all others"
 # Past so many bars nobody reads a chart; the table has them all.
 MOST_BARS = 40
-
-
-def fields(project: Project) -> dict[str, str]:
-    """What items can be grouped by, with titles."""
-    return {one.name: one.title for one in grouping.choices(project)[:MOST_FIELDS]}
 
 
 def items(asked: Asked, tables: Sequence[Rows]) -> Shown:
@@ -218,7 +210,7 @@ VIEWS = (
         show=items,
         studies={"001": places("table 2", by=("task", "response_model"))},
         empty=EMPTY,
-        groups=fields,
+        groups=offered.fields,
         of_runs=False,
     ),
     View(
@@ -237,7 +229,7 @@ VIEWS = (
         show=shares,
         studies={"001": places("table 3", "figure 4", "figure 8")},
         empty=EMPTY,
-        groups=fields,
+        groups=offered.fields,
         columns=("of",),
         titles={"of": "Field"},
         named=described.in_words,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from annotation.templatetags import figures as written
 from judging.results import detecting_kinds
-from judging.views.results import cells, detector_changes, detectors, dots, grids
+from judging.views.results import cells, detector_changes, detectors, dots, grids, offered
 from judging.views.results.cells import Row
 from judging.views.results.detectors import BASELINES, Detectors
 from judging.views.results.dots import Dot
@@ -252,7 +252,7 @@ VIEWS = (
         studies={"001": places("table 4", "table 6", "table 8", by=("task", "response_model"))},
         empty=detectors.EMPTY,
         switches=(detectors.ROWS, CHART),
-        groups=detectors.fields,
+        groups=offered.fields,
     ),
     View(
         slug="kinds",
@@ -262,7 +262,7 @@ VIEWS = (
         studies={},
         empty=detectors.EMPTY,
         switches=(detectors.ROWS,),
-        groups=detectors.fields,
+        groups=offered.fields,
     ),
     *detector_changes.VIEWS,
 )

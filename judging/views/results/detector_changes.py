@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from judging.results import narrowing
-from judging.views.results import cells, detectors, grids
+from judging.views.results import cells, detectors, grids, offered
 from judging.views.results.cells import Row
 from judging.views.results.detectors import Detectors
 from judging.views.results.grids import Cell, Column, Line
@@ -198,7 +198,7 @@ VIEWS = (
         studies={"001": PROMPTS},
         empty=EMPTY_BIAS,
         switches=(BIAS,),
-        groups=detectors.fields,
+        groups=offered.fields,
     ),
     View(
         slug="changes",
@@ -207,6 +207,6 @@ VIEWS = (
         show=changes,
         studies={"001": CHANGES},
         empty=EMPTY_CHANGES,
-        groups=detectors.fields,
+        groups=offered.fields,
     ),
 )

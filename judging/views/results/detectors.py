@@ -8,9 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.leads import grouping
 from annotation.leads.grouping import Grouping
-from annotation.models import Project
 from judging.models import Run
 from judging.results.detecting import MEAN, PEOPLE
 from judging.views.results import cells
@@ -18,7 +16,6 @@ from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column, Line
 from judging.views.results.kinds import Ask, Asked, Rows, Switch
 
-MOST_FIELDS = 6
 # Past so many lines nobody reads a chart; the table has them all.
 MOST_LINES = 40
 EMPTY = (
@@ -33,11 +30,6 @@ BASELINES = {
     PEOPLE: ("People", "mean over people, on the items that they were given blind"),
 }
 ROWS = Switch("rows", "Lines", {"detectors": "Detectors", "runs": "Each run"})
-
-
-def fields(project: Project) -> dict[str, str]:
-    """What items can be grouped by, with titles."""
-    return {one.name: one.title for one in grouping.choices(project)[:MOST_FIELDS]}
 
 
 @dataclass(frozen=True)

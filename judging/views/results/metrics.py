@@ -2,42 +2,32 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlencode
 
 from annotation import tasktypes
 from annotation.leads import grouping
-from annotation.models import Project
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.prompts import placeholders
-from judging.results import aligning_scores
-from judging.results.aligning_scores import LEFT_OUT
+from judging.results.aligning_scores import KEPT, LEFT_OUT
 from judging.strategies import TOTAL
-from judging.views.results import cells, grids
+from judging.views.results import cells, grids, offered
 from judging.views.results.cells import Row
 from judging.views.results.flat import Figure
 from judging.views.results.grids import Cell, Column, Grid, Line
-from judging.views.results.kinds import BY, RUN, VIEW, Ask, Asked, Rows
+from judging.views.results.kinds import BY, RUN, VIEW, Ask, Asked, Rows, View
 
 Draw = Callable[[Run, Row], Cell]
 # The view that lists items with both numbers.
 ITEMS = "items"
-MOST_FIELDS = 8
 # Past so many groups nobody reads a chart; the table has them all.
 MOST_GROUPS = 40
-ANSWER_LENGTH = {aligning_scores.ANSWER_LENGTH: "Answer length"}
-
-
-def fields(project: Project) -> dict[str, str]:
-    """What items can be grouped by, with titles."""
-    return {one.name: one.title for one in grouping.choices(project)[:MOST_FIELDS]}
-
-
-def groups(project: Project) -> dict[str, str]:
-    """The same and the length of the expected answer."""
-    return {**fields(project), **ANSWER_LENGTH}
+EMPTY = (
+    "None of the chosen runs gives numbers where people did. Choose a run that rates or scores,"
+    " over items that people rated."
+)
 
 
 def named(asked: Asked, column: str, value: str) -> str:
@@ -46,6 +36,10 @@ def named(asked: Asked, column: str, value: str) -> str:
         return value.removesuffix(".0")
     known = {"metric": Metrics(asked).titles, "decided": {"true": "yes", "false": "no"}}
     return known.get(column, {}).get(value, "")
+
+
+# A view of numbers by metric and group.
+view = partial(View, empty=EMPTY, groups=offered.with_lengths, columns=("metric",), named=named)
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ class Metrics:
         return grids.of_lines(title, columns, lines)
 
     def heads(self, fields: Iterable[str]) -> list[Column]:
-        titles = {**self.asked.groups, **ANSWER_LENGTH}
+        titles = {**self.asked.groups, **offered.ANSWER_LENGTH}
         named = [Column(titles.get(one, one), one, is_number=False) for one in fields]
         words = (Column("Metric", "metric", is_number=False), Column("Run", "run", is_number=False))
         return [*named, *words]
@@ -155,7 +149,7 @@ class Metrics:
         return (Column("Items", "n"), both), (Column("Missing", "missing"), missing)
 
 
-_WAYS = (aligning_scores.KEPT, LEFT_OUT)
+_WAYS = (KEPT, LEFT_OUT)
 _OFF_SCALE = {"cause": "off_scale"}
 
 

@@ -20,16 +20,11 @@ from judging.views.results.kinds import (
     Rows,
     Shown,
     Switch,
-    View,
     places,
 )
 from judging.views.results.metrics import Metrics
 from stats.estimates import Estimate
 
-EMPTY = (
-    "None of the chosen runs gives numbers where people did. Choose a run that rates or scores,"
-    " over items that people rated."
-)
 COEFFICIENTS = {"rho": "Spearman ρ", "pearson": "Pearson r", "tau": "Kendall τ-b"}
 ERRORS = {
     "rmse": "RMSE",
@@ -228,39 +223,27 @@ def _left(rows: Rows, labelled: Sequence[tuple[str, Row]]) -> str:
 
 
 VIEWS = (
-    View(
+    metrics.view(
         slug="correlations",
         title="Correlations",
         asks=(Ask("alignment"),),
         show=correlations,
         studies={"002": places("figure 8"), "003": CORRELATED},
         switches=(in_chart(COEFFICIENTS),),
-        empty=EMPTY,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
-    View(
+    metrics.view(
         slug="closeness",
         title="Closeness",
         asks=(Ask("alignment"),),
         show=closeness,
         studies={"002": CLOSENESS},
         switches=(in_chart(ERRORS),),
-        empty=EMPTY,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
-    View(
+    metrics.view(
         slug="means",
         title="Mean ratings",
         asks=(Ask("alignment"), Ask("alignment_groups")),
         show=means,
         studies={"002": places("section 7.4"), "003": RATINGS},
-        empty=EMPTY,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
 )

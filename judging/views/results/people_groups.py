@@ -7,7 +7,7 @@ from typing import Any
 from judging.views.results import cells, grids, metrics, people
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View, places
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, places
 from judging.views.results.metrics import Metrics
 from stats.estimates import Estimate
 
@@ -156,17 +156,13 @@ def _row(page: Metrics, row: Row, *, several: bool) -> str:
 
 
 VIEWS = (
-    View(
+    metrics.view(
         slug="groups",
         title="Pooled and by group",
         asks=(Ask("alignment_groups"), Ask("alignment"), Ask("alignment", "")),
         show=show,
         studies={"003": SECTIONS},
         switches=(people.in_chart(MEASURES),),
-        empty=people.EMPTY,
-        groups=metrics.groups,
         grouped=True,
-        columns=("metric",),
-        named=metrics.named,
     ),
 )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from django.urls import reverse
 
 from judging.models import Run
-from judging.views.results import cells, dots, metrics, people
+from judging.views.results import cells, dots, metrics
 from judging.views.results.cells import Rate, Row
 from judging.views.results.flat import Figure
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View, places
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, places
 from judging.views.results.metrics import Metrics
 
 # So many lines and panels are shown; the files have all.
@@ -205,38 +205,27 @@ def _dots(page: Metrics, rows: Rows) -> Drawing | None:
 
 
 VIEWS = (
-    View(
+    metrics.view(
         slug="by-score",
         title="By score",
         asks=(Ask("by_score"),),
         show=by_score,
         studies={"003": places("section 4.3, agreement by score")},
-        empty=people.EMPTY,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
-    View(
+    metrics.view(
         slug="scatter",
         title="Scatter",
         asks=(Ask("pairs"),),
         show=scatter,
         studies={},
-        empty=people.EMPTY,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
-    View(
+    metrics.view(
         slug=metrics.ITEMS,
         title="Items",
         asks=(Ask("points"),),
         show=items,
         studies={"002": places("figure 3", "figure 5", "tables A1 to A6")},
-        empty=people.EMPTY,
-        groups=metrics.groups,
         columns=("metric", "people", "evaluator", "decided", "cause"),
         titles={"people": "People gave", "evaluator": "Evaluator gave", "decided": "Majority"},
-        named=metrics.named,
     ),
 )

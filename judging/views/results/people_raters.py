@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from judging.models import Run
 from judging.results.aligning_metrics import FRAMES
 from judging.results.aligning_people import EPSILONS, MEASURES
-from judging.views.results import cells, dots, grids, metrics, people
+from judging.views.results import cells, dots, grids, metrics, offered, people
 from judging.views.results.cells import Rate, Row
 from judging.views.results.flat import Figure
 from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, View, places
+from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, places
 from judging.views.results.metrics import Metrics
 from stats.ceiling import SIGNIFICANT
 from stats.estimates import Estimate
@@ -191,7 +191,7 @@ def _person(page: Metrics, row: Row) -> str:
 
 
 VIEWS = (
-    View(
+    metrics.view(
         slug="ceiling",
         title="Human ceiling",
         asks=(Ask("ceiling"),),
@@ -199,11 +199,8 @@ VIEWS = (
         studies={},
         switches=(people.in_chart({name: people.MEASURES[name] for name in MEASURES}),),
         empty=SEVERAL,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
-    View(
+    metrics.view(
         slug="alt-test",
         title="In place of a person",
         asks=(Ask("alt_test"),),
@@ -211,11 +208,8 @@ VIEWS = (
         studies={},
         switches=(EPSILON,),
         empty=SEVERAL,
-        groups=metrics.groups,
-        columns=("metric",),
-        named=metrics.named,
     ),
-    View(
+    metrics.view(
         slug="majority",
         title="Majority",
         asks=(Ask("majority"),),
@@ -223,8 +217,6 @@ VIEWS = (
         studies={"003": places("section 3.4, majorities")},
         empty=SEVERAL,
         of_runs=False,
-        groups=metrics.fields,
-        columns=("metric",),
-        named=metrics.named,
+        groups=offered.fields,
     ),
 )

@@ -1,0 +1,18 @@
+"""What the tables of a page can be grouped by: columns of items, and fields of their own."""
+
+from annotation.leads import grouping
+from annotation.models import Project
+from judging.results import aligning_scores
+
+MOST_FIELDS = 12
+ANSWER_LENGTH = {aligning_scores.ANSWER_LENGTH: "Answer length"}
+
+
+def fields(project: Project) -> dict[str, str]:
+    """What items can be grouped by, with titles."""
+    return {one.name: one.title for one in grouping.choices(project)[:MOST_FIELDS]}
+
+
+def with_lengths(project: Project) -> dict[str, str]:
+    """The same and the length of the expected answer."""
+    return {**fields(project), **ANSWER_LENGTH}

@@ -7,9 +7,12 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from annotation.leads import grouping
 from annotation.models import Item, Membership, Project
 from judging.models import Outcome, Reply
 from judging.running import runs
+from judging.views.results.kinds import Page
+from judging.views.results.offered import ANSWER_LENGTH
 from judging.views.results.registry import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.judging.builders_decided import make_replied, scores
@@ -114,6 +117,31 @@ def test_a_field_with_the_name_of_a_column_is_refused_in_words(
     api = browser.get("/api/v1/projects/fbi/results/dataset/?by=n")
     assert api.status_code == 400
     assert "another name" in api.content.decode()
+
+
+@pytest.mark.parametrize("path", ["data-set/?view=items", "detector/", "people/?view=groups"])
+def test_a_field_with_the_name_of_a_column_is_not_offered_and_the_page_says_why(
+    project: Project, browser: Client, path: str
+) -> None:
+    items = make_items(project, 2, fields={"n": 4, "run": "a", "topic": "law"})
+    make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items])
+    page = shown(browser, path)
+    offered = page.split('aria-label="Grouped by"')[1].split("</nav>")[0]
+    assert ">Topic</a>" in offered
+    assert ">N</a>" not in offered
+    assert ">Run</a>" not in offered
+    assert "Not to group by: <code>n</code>, <code>run</code>." in page
+    assert "Not to group by" not in shown(browser, "cost/")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES.values() if any(v.groups for v in page.views)]
+)
+def test_what_items_have_of_their_own_accord_is_never_taken(page: Page) -> None:
+    printed = {
+        by for view in page.views for of in view.studies.values() for one in of for by in one.by
+    }
+    assert not page.taken & {*grouping.COLUMNS, *ANSWER_LENGTH, *printed}
 
 
 def test_a_line_of_the_data_set_is_a_group(items: list[Item], browser: Client) -> None:

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from annotation.models import Membership, Project
 from judging.models import Run
-from judging.results import figures
+from judging.results import figures, tables
 from judging.views.results.grids import Grid
 
 Rows = list[dict[str, Any]]
@@ -122,6 +122,16 @@ class Page:
     picture: str
     views: tuple[View, ...]
 
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """What no field of items is called that tables of the page are grouped by: a row holds one
+        thing by a name, and so does an address."""
+        views = [view for view in self.views if view.groups]
+        asks = [ask for view in views for ask in view.asks]
+        columns = (name for ask in asks for name in tables.columns(ask.table, ()))
+        switches = (one.name for view in views for one in view.switches)
+        return frozenset((BY, INTERVALS, RUN, SORT, VIEW, *columns, *switches))
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -153,6 +163,16 @@ class Asked:
     @cached_property
     def groups(self) -> Mapping[str, str]:
         """What the tables of the view can be grouped by, several at once."""
+        taken = self.page.taken
+        return {name: title for name, title in self._named.items() if name not in taken}
+
+    @property
+    def withheld(self) -> list[str]:
+        """Fields of items that cannot be offered, since their names are taken."""
+        return [name for name in self._named if name in self.page.taken]
+
+    @cached_property
+    def _named(self) -> Mapping[str, str]:
         return self.view.groups(self.project) if self.view.groups else {}
 
     def fields(self, ask: Ask) -> list[str]:

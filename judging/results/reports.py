@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.models import Outcome, Run
-from judging.results import counting
+from judging.results import counting, framed
 from judging.results.counting import FIELDS, Summed, UnknownField, place
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
@@ -68,10 +68,12 @@ def undetected(
 
     What must not be summed is never mixed: without ability or category in `by` score-invariant
     items are left out, whose rate reads the other way, and without both the repeats of other
-    items; repeats of both kinds in one category make two rows. Raises `UnknownField`.
+    items; repeats of both kinds in one category make two rows. Detectors and ratings have no such
+    rate and no row. Raises `UnknownField`.
     """
+    rated, _ = framed.apart(runs)
     rates = {"undetected": (counting.PARSED, counting.UNDETECTED)}
-    found = counting.summed(runs, by, rates=rates)
+    found = counting.summed(rated, by, rates=rates)
     return [_row(sums) for sums in found]
 
 

@@ -1,13 +1,18 @@
 """What could not be read, against counts and bounds that were made by hand."""
 
+from pathlib import Path
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import absent
+from judging.results import absent, reports
 from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
-from tests.judging.builders_judging import make_items
+from tests.judging.builders_detecting import judge, make_sets
+from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.builders_rated import runs_of
+from tests.judging.test_people_page import make_rated
 
 pytestmark = pytest.mark.django_db
 
@@ -76,3 +81,24 @@ def test_any_number_of_runs_are_three_queries(
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(3):
         absent.missing(runs, BY)
+
+
+@pytest.mark.databases
+def test_a_detector_has_causes_and_neither_bounds_nor_an_undetected_rate(project: Project) -> None:
+    run = judge(make_sets(project), "DU--UU", endpoint=make_endpoint("http://a"))
+    perturbed = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 9))])
+    for by in ((), ("ability",), BY):
+        found = absent.missing([perturbed, run], by)
+        assert [row["run"] for row in found] == [perturbed.number, run.number]
+        row = found[-1]
+        assert (row["total"], row["missing"], row["parsed"]) == (6, 2, 4)
+        assert (row["cause"], row["n"], row["p"]) == ("truncated", 2, None)
+        assert row["lowest"] is row["highest"] is None
+        assert [one.run for one in reports.undetected([perturbed, run], by)] == [perturbed]
+
+
+def test_of_ratings_all_that_could_be_read_are_parsed(tmp_path: Path) -> None:
+    runs = runs_of(make_rated(tmp_path, dozens=1))
+    row = next(row for row in absent.missing(runs, ()) if row["cause"])
+    assert (row["strategy"], row["total"], row["parsed"], row["n"]) == ("likert-no-gold", 12, 11, 1)
+    assert reports.undetected(runs, BY) == []

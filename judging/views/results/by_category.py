@@ -23,7 +23,6 @@ NO_SCORES = (
     " strategy, for example vanilla, rubric or axis."
 )
 _NO_SCALE = NO_SCORES.replace("answer apart", "answer apart, on a scale")
-_UNDECIDED = "The chosen runs have decided no item that figures count."
 _DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
 # A scale of many steps shows those alone that scores made.
 MOST_STEPS = 40
@@ -207,7 +206,7 @@ VIEWS = (
         asks=matrix.ASKS,
         show=matrix.show,
         studies={},
-        empty=_UNDECIDED,
+        empty=measures.UNDECIDED,
         switches=(measures.SWITCH,),
     ),
     View(
@@ -216,7 +215,7 @@ VIEWS = (
         asks=(Ask("undetected"),),
         show=counts,
         studies={"000": TABLES},
-        empty=_UNDECIDED,
+        empty=measures.UNDECIDED,
         switches=(flat.grouped(flat.CATEGORIES),),
     ),
     View(

@@ -47,6 +47,10 @@ MEASURES = {
         f"{_BESIDE}",
     ),
 }
+UNDECIDED = (
+    "The chosen runs have decided no perturbed answer that figures count. What detectors and"
+    " ratings say is on the pages Detector and Against people."
+)
 SWITCH = Switch(
     "measure", "What the rates say", {"detection": "Detection", "undetected": "Undetected"}
 )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging.models import Run
+from judging.results import reports
 from judging.views.results import cells, dots, flat, rated, stacks
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column
@@ -25,7 +26,7 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
             (Column("Cause", "cause", is_number=False), _cause),
             (Column("Items", "n"), _items),
             (Column("Lowest rate", "lowest"), _bound("lowest")),
-            rated.UNDETECTED,
+            (rated.UNDETECTED[0], _rate),
             (Column("Highest rate", "highest"), _bound("highest")),
             (Column("By category, p", "p"), _depends),
         ),
@@ -33,7 +34,8 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     words = (
         "A reply that could not be used is never a verdict. The lowest and the highest rate are"
         " what the undetected rate could be had all missing items gone one way or the other."
-        " A small p says that what is missing depends on the category."
+        " A small p says that what is missing depends on the category. Detectors and ratings have"
+        " no such rate; the pages Detector and Against people bound theirs."
     )
     return Shown(grid, _drawing(asked, rows), words)
 
@@ -45,12 +47,30 @@ def _cause(run: Run, row: Row) -> Cell:
 def _items(run: Run, row: Row) -> Cell:
     if not row["cause"]:
         return cells.count(0)
-    return cells.count(row["n"], cells.items(run, row, result="missing", cause=row["cause"]))
+    which = {"result": "missing", "cause": row["cause"]}
+    if _has_rate(row):
+        return cells.count(row["n"], cells.items(run, row, **which))
+    group = {field: row[field] for field in reports.FIELDS if row.get(field)}
+    return cells.count(row["n"], cells.outcomes(run, **group, **which, counted="yes"))
+
+
+def _has_rate(row: Row) -> bool:
+    """Whether there is an undetected rate, which detectors and ratings have not."""
+    return row["lowest"] is not None
+
+
+def _rate(run: Run, row: Row) -> Cell:
+    _, cell = rated.UNDETECTED
+    return cell(run, row) if _has_rate(row) else Cell()
 
 
 def _bound(name: str) -> stacks.Draw:
     """Of all items, those whose replies could be used and the missing ones."""
-    return lambda run, row: replace(cells.of_share(row[name]), n=row["total"])
+
+    def cell(run: Run, row: Row) -> Cell:
+        return replace(cells.of_share(row[name]), n=row["total"]) if _has_rate(row) else Cell()
+
+    return cell
 
 
 def _depends(run: Run, row: Row) -> Cell:

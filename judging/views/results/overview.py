@@ -113,7 +113,7 @@ VIEWS = (
         asks=(Ask("undetected", ""), Ask("undetected", "ability")),
         show=show,
         studies={"000": TABLES},
-        empty="The chosen runs have decided no item that figures count.",
+        empty=measures.UNDECIDED,
         switches=(measures.SWITCH,),
         choices=beside.choices,
     ),

@@ -44,7 +44,7 @@ def bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[st
         ],
     )
     drawn = base.mark_bar(color=marks.COLOURS[0], opacity=0.75, height=alt.RelativeBandSize(0.66))
-    numbers = base.mark_text(align="left", dx=5, fontSize=11).encode(text="said:N")
+    numbers = base.mark_text(align="left", dx=5, fontSize=11).encode(text=alt.Text("said:N"))
     two_lines = any(": " in one.group for one in found)
     height = max(1, len({one.group for one in found})) * (BAR + 10 if two_lines else BAR)
     return marks.as_spec(alt.layer(drawn, numbers).properties(width="container", height=height))

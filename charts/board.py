@@ -34,7 +34,7 @@ def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
         ],
     )
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
-    intervals = rules.encode(x=_rate("low", title), x2="high")
+    intervals = rules.encode(x=_rate("low", title), x2=alt.X2("high"))
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
         x=_rate("share", title)
     )

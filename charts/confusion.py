@@ -45,7 +45,7 @@ def heat(
     deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
     shades = base.mark_rect(color=marks.COLOURS[0]).encode(opacity=deep)
     edges = base.mark_rect(filled=False, stroke=marks.OUTLINE).encode(
-        strokeWidth=alt.condition(f"datum.said == '{SAME}'", alt.value(2.5), alt.value(0.5))
+        strokeWidth=marks.either(alt.StrokeWidthValue, f"datum.said == '{SAME}'", 2.5, 0.5)
     )
     numbers = base.mark_text(fontSize=11).encode(text=alt.Text("n:Q", format=","))
     layers = alt.layer(shades, edges, numbers)

@@ -80,7 +80,7 @@ def _panel(counts: Sequence[Count], values: dict[str, set[float]], area: alt.Siz
     if first.people_axis == first.evaluator_axis:
         layers.insert(0, _equal(values[first.people_axis], x, y))
     if len(counts) <= MOST_NUMBERS:
-        layers.append(base.mark_text(fontSize=11).encode(text="n:Q"))
+        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("n:Q")))
     title = alt.TitleParams(first.panel.split(": "), fontSize=12, fontWeight="normal")
     return alt.layer(*layers).properties(width=SIDE, height=SIDE, title=title)
 

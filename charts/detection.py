@@ -49,7 +49,7 @@ def dot_plot(
     dots = base.mark_point(size=MARK_SIZE, filled=True).encode(
         x=values.x("rate", title, axis),
         shape=marks.shape("run", runs, series),
-        opacity=alt.condition(alt.datum.faint, alt.value(0.5), alt.value(1)),
+        opacity=marks.either(alt.OpacityValue, "datum.faint", 0.5, 1),
     )
     numbers = [_numbers(base, title, axis)] if marks.are_many(runs) else []
     layers = alt.layer(_intervals(base, title, axis), dots, *numbers)
@@ -57,12 +57,11 @@ def dot_plot(
 
 
 def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
-    faint = alt.datum.faint
     return marks.intervals(base, strokeWidth=2).encode(
         x=values.x("low", title, axis),
-        x2="high",
-        opacity=alt.condition(faint, alt.value(0.4), alt.value(0.75)),
-        strokeDash=alt.condition(faint, alt.value([3, 3]), alt.value([1, 0])),
+        x2=alt.X2("high"),
+        opacity=marks.either(alt.OpacityValue, "datum.faint", 0.4, 0.75),
+        strokeDash=marks.either(alt.StrokeDashValue, "datum.faint", [3, 3], [1, 0]),
     )
 
 

@@ -39,7 +39,9 @@ def dots(found: Sequence[Difference]) -> dict[str, Any]:
     line = nought.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(x=_x("at"))
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
     shown = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
-    layers = alt.layer(line, rules.encode(x=_x("low"), x2="high"), shown.encode(x=_x("points")))
+    layers = alt.layer(
+        line, rules.encode(x=_x("low"), x2=alt.X2("high")), shown.encode(x=_x("points"))
+    )
     return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * STEP))
 
 

@@ -47,7 +47,7 @@ def lines(found: Sequence[Point], *, title: str, axis: Axis, series: str = "Run"
     intervals = marks.intervals(base, strokeWidth=2, opacity=0.75)
     layers = alt.layer(
         base.mark_line(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=y),
-        intervals.encode(y=values.y("low", title, axis), y2="high"),
+        intervals.encode(y=values.y("low", title, axis), y2=alt.Y2("high")),
         base.mark_point(size=75, filled=True, opacity=1).encode(
             y=y, shape=marks.shape("run", runs, series)
         ),

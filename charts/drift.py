@@ -46,7 +46,9 @@ def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
     )
     dots = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0])
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75, color=marks.COLOURS[0])
-    layers = alt.layer(rules.encode(y=_share("low"), y2="high"), dots.encode(y=_share("share")))
+    layers = alt.layer(
+        rules.encode(y=_share("low"), y2=alt.Y2("high")), dots.encode(y=_share("share"))
+    )
     return marks.as_spec(layers.properties(width="container", height=HEIGHT))
 
 

@@ -4,7 +4,7 @@ Colours of axes and texts are not set here: the page sets them from its style sh
 chart follows light and dark.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import altair as alt
@@ -104,13 +104,22 @@ def words(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.C
         align=alt.ExprRef(f"{is_left} ? 'right' : 'left'"),
         dx=alt.ExprRef(f"{is_left} ? -8 : 8"),
         dy=-up,
-    ).encode(text=f"{word}:N")
+    ).encode(text=alt.Text(f"{word}:N"))
+
+
+def either(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -> Any:
+    """A channel's value where the test, a Vega expression, holds, and the value elsewhere.
+
+    Channels are named by their class throughout: Altair tries a hundred schemas to tell what a
+    mere condition or name is meant to be, 3 to 6 ms for each.
+    """
+    return channel(elsewhere, condition={"test": test, "value": there})
 
 
 def in_room(width: str, characters: int | str) -> Any:
     """Hides a number where what it is of is too narrow for it; both are Vega expressions."""
     wide = f"{width} >= 4 + {CHARACTER} * {characters}"
-    return alt.condition(wide, alt.value(1), alt.value(0))
+    return either(alt.OpacityValue, wide, 1, 0)
 
 
 def colour(field: str, names: Sequence[str], title: str) -> alt.Color:

@@ -116,7 +116,7 @@ def times(found: Sequence[Time]) -> dict[str, Any]:
     )
     title = "Seconds an item"
     quartiles = base.mark_rule(strokeWidth=4, opacity=0.4, color=marks.COLOURS[0]).encode(
-        x=alt.X("low:Q", title=title).scale(zero=True).axis(tickCount=6), x2="high"
+        x=alt.X("low:Q", title=title).scale(zero=True).axis(tickCount=6), x2=alt.X2("high")
     )
     median = base.mark_point(filled=True, size=75, opacity=1, color=marks.COLOURS[0]).encode(
         x=alt.X("median:Q", title=title)
@@ -168,9 +168,11 @@ def _ahead(
             {"day": latest.isoformat(), "low": places, "high": places},
         ]
         area = alt.Chart(alt.Data(values=wedge)).mark_area(opacity=0.2)
-        layers.append(area.encode(x="day:T", y=alt.Y("low:Q", title="Labels"), y2="high"))
+        layers.append(
+            area.encode(x=alt.X("day:T"), y=alt.Y("low:Q", title="Labels"), y2=alt.Y2("high"))
+        )
     if ends:
         line = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
         drawn = alt.Chart(alt.Data(values=line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
-        layers.append(drawn.encode(x="day:T", y=_done(), tooltip=_of_way()))
+        layers.append(drawn.encode(x=alt.X("day:T"), y=_done(), tooltip=_of_way()))
     return layers

@@ -38,7 +38,7 @@ def lines(pairs: Sequence[Pair], *, title: str) -> dict[str, Any]:
     )
     between = base.mark_rule(strokeWidth=2, opacity=0.6)
     layers = alt.layer(
-        between.encode(x=values.x("people", title), x2="evaluator"),
+        between.encode(x=values.x("people", title), x2=alt.X2("evaluator")),
         _side(base, "people", title),
         _side(base, "evaluator", title),
     )

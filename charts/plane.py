@@ -36,16 +36,16 @@ def points(found: Sequence[Point]) -> dict[str, Any]:
         color=marks.colour("run", runs, "Run"), tooltip=_tooltip()
     )
     x, y = _x("false_alarm"), _y("detection")
-    whole = alt.condition(alt.datum.whole, alt.value(170), alt.value(45))
+    whole = marks.either(alt.SizeValue, "datum.whole", 170, 45)
     numbers = base.transform_filter(alt.datum.whole).transform_calculate(word=marks.FIRST_WORD)
     named = [marks.words(numbers, "word", "false_alarm", 0.9, 7)] if marks.are_many(runs) else []
     layers = alt.layer(
         _guessing(),
         marks.intervals(base, "false_alarm_low", **RULE).encode(
-            x=_x("false_alarm_low"), x2="false_alarm_high", y=y
+            x=_x("false_alarm_low"), x2=alt.X2("false_alarm_high"), y=y
         ),
         marks.intervals(base, "detection_low", **RULE).encode(
-            x=x, y=_y("detection_low"), y2="detection_high"
+            x=x, y=_y("detection_low"), y2=alt.Y2("detection_high")
         ),
         base.mark_point(filled=True, opacity=1).encode(
             x=x, y=y, shape=marks.shape("run", runs, "Run"), size=whole

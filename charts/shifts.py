@@ -49,7 +49,7 @@ def dots(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     shown = base.mark_point(filled=True, size=75, opacity=1)
     layers = alt.layer(
         line.encode(x=values.x("at", title, axis)),
-        rules.encode(x=values.x("low", title, axis), x2="high"),
+        rules.encode(x=values.x("low", title, axis), x2=alt.X2("high")),
         shown.encode(
             x=values.x("points", title, axis), shape=marks.shape("figure", figures, "Figure")
         ),

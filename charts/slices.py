@@ -40,10 +40,10 @@ def strips(found: Sequence[Strip]) -> dict[str, Any]:
         y=marks.rows("name", [one.name for one in found]),
         tooltip=_tooltip(),
     )
-    deep = alt.condition(alt.datum.blind, alt.value(0.45), alt.value(0.15))
+    deep = marks.either(alt.OpacityValue, "datum.blind", 0.45, 0.15)
     band = base.mark_bar(height=14, color=marks.COLOURS[1])
     layers = alt.layer(
-        band.encode(x=values.x("rest", TITLE), x2="rate", opacity=deep),
+        band.encode(x=values.x("rest", TITLE), x2=alt.X2("rate"), opacity=deep),
         *_side(base, ("rest", "rest_low", "rest_high"), REST, yoffset=7),
         *_side(base, ("rate", "low", "high"), RATE, yoffset=-7),
     )

@@ -58,7 +58,9 @@ def _kind(
     )
     rules = marks.intervals(base, strokeWidth=2, yOffset=place)
     # Intervals of many groups would hide each other; a tooltip and the table have them.
-    of_all = [rules.encode(x=values.x("low", title, axis), x2="high")] if kind != GROUP else []
+    of_all = (
+        [rules.encode(x=values.x("low", title, axis), x2=alt.X2("high"))] if kind != GROUP else []
+    )
     return alt.layer(*of_all, shown)
 
 

@@ -34,7 +34,9 @@ def bars(parts: Sequence[Part], *, kinds: Sequence[str], title: str) -> dict[str
     )
     drawn = base.mark_bar(stroke=marks.OUTLINE, strokeWidth=1, height=alt.RelativeBandSize(0.72))
     layers = alt.layer(
-        drawn.encode(x=_share("from", title), x2="to", color=marks.ordered("kind", kinds, "")),
+        drawn.encode(
+            x=_share("from", title), x2=alt.X2("to"), color=marks.ordered("kind", kinds, "")
+        ),
         _numbers(base, kinds),
     ).resolve_scale(color="independent")
     return marks.as_spec(layers.properties(width="container", height=_height(groups)))

@@ -45,16 +45,16 @@ def points(found: Sequence[Point]) -> dict[str, Any]:
     layers = alt.layer(
         *_lines(),
         marks.intervals(base, "recall_low", **RULE).encode(
-            x=values.x("recall_low", "Recall"), x2="recall_high", y=y
+            x=values.x("recall_low", "Recall"), x2=alt.X2("recall_high"), y=y
         ),
         marks.intervals(base, "precision_low", **RULE).encode(
-            x=x, y=values.y("precision_low", "Precision"), y2="precision_high"
+            x=x, y=values.y("precision_low", "Precision"), y2=alt.Y2("precision_high")
         ),
         base.mark_point(size=85, filled=True).encode(
             x=x,
             y=y,
             shape=marks.shape("detector", names, "Detector"),
-            opacity=alt.condition(alt.datum.faint, alt.value(0.5), alt.value(1)),
+            opacity=marks.either(alt.OpacityValue, "datum.faint", 0.5, 1),
         ),
         *(one.encode(x=x, y=y) for one in named),
     )
@@ -71,10 +71,14 @@ def _lines() -> tuple[alt.Chart, alt.Chart]:
     words = alt.Chart(alt.Data(values=ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
     return (
         lines.encode(
-            x=values.x("at", "Recall"), y=values.y("precision", "Precision"), detail="f1:N"
+            x=values.x("at", "Recall"),
+            y=values.y("precision", "Precision"),
+            detail=alt.Detail("f1:N"),
         ),
         words.encode(
-            x=values.x("at", "Recall"), y=values.y("precision", "Precision"), text="name:N"
+            x=values.x("at", "Recall"),
+            y=values.y("precision", "Precision"),
+            text=alt.Text("name:N"),
         ),
     )
 

@@ -13,6 +13,8 @@ from annotation.querysets import ItemQuerySet, LabelQuerySet
 
 UNRESOLVED = "none"
 TESTS = [("tests", "Neither repeats nor for practice")]
+# What is asked of one label.
+OF_LABEL = ("annotator", "choice", "longer_than")
 FLAGS = [("identical", "Identical"), ("white-space-only", "White space only")]
 
 
@@ -34,8 +36,9 @@ def _object(text: str) -> dict[str, Any] | None:
 
 class ItemFilter(filters.FilterSet):
     """Items by category, ability, resolution ("none": unresolved), flag and part of the key; by who
-    labelled them, and what a label in force says, of that person if both are given; by fields of
-    their own, as a JSON object of names and values; those behind a row of the table of agreement,
+    labelled them, and what a label in force says and how many seconds it took, of that person if
+    several are given; by fields of their own, or other answers that are held true of them, as a
+    JSON object of names and values; those behind a row of the table of agreement,
     as a JSON object of its field, measure and people, or of confusion, of field, a, b, choice_a and
     choice_b."""
 
@@ -45,9 +48,15 @@ class ItemFilter(filters.FilterSet):
     flag = filters.ChoiceFilter(choices=FLAGS, method="flagged", empty_label="Any", label="Flag")
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
+    longer_than = filters.NumberFilter(
+        method="said_to_be", label="Labelled in more than so many seconds", min_value=0
+    )
     search = filters.CharFilter(method="search_key", label="Key holds", max_length=200)
     items = filters.ChoiceFilter(choices=TESTS, method="as_tests", empty_label="Any", label="Items")
     fields = filters.CharFilter(method="having", label="Fields, as JSON", max_length=2000)
+    answers = filters.CharFilter(
+        method="answered", label="Answers held true, as JSON", max_length=2000
+    )
     agreement = filters.CharFilter(
         method="behind_agreement", label="Row of agreement, as JSON", max_length=2000
     )
@@ -62,11 +71,14 @@ class ItemFilter(filters.FilterSet):
     def flagged(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.flagged(value)
 
-    def said_to_be(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+    def said_to_be(self, items: ItemQuerySet, name: str, value: Any) -> ItemQuerySet:
         asked = self.form.cleaned_data
-        if name == "choice" and asked["annotator"]:
-            return items  # both are asked of one label, above
-        return items.said_to_be(asked["annotator"], asked["choice"])
+        given = [one for one in OF_LABEL if asked[one] not in ("", None)]
+        if name != given[0]:
+            return items  # all are asked of one label, with the first
+        seconds = asked["longer_than"]
+        longer_than = None if seconds is None else float(seconds)
+        return items.said_to_be(asked["annotator"], asked["choice"], longer_than)
 
     def as_tests(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.originals().of_tests()
@@ -75,6 +87,10 @@ class ItemFilter(filters.FilterSet):
         """What is no object of words names no item."""
         said = _object(value)
         return items.none() if said is None else items.having(said)
+
+    def answered(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        said = _object(value)
+        return items.none() if said is None else items.answered(said)
 
     def behind_agreement(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         row, first = _object(value), items.order_by().values("project")[:1]
@@ -105,7 +121,7 @@ class ItemPageFilter(ItemFilter):
         self._offer("resolution", [(UNRESOLVED, "Unresolved"), *choices])
         self._offer("choice", choices)
         self._offer("annotator", [(alias, alias) for alias in people])
-        rare = ("fields", "items", "agreement")
+        rare = ("fields", "items", "answers", "agreement", "longer_than")
         unused = [name for name in rare if not self.data.get(name)]
         for name in (*unused, *(() if categories else ("category", "ability"))):
             del self.form.fields[name]

@@ -10,6 +10,8 @@ from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
 # The stages at which a member gives a label of their own, whatever the item is there for.
 OWN = (Stage.WORK, Stage.PROBE, Stage.BASELINE, Stage.PRACTICE)
+# What a list of items can be narrowed to that people said.
+OF_PEOPLE = ("annotator", "choice", "longer_than", "agreement")
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 200
 
@@ -59,7 +61,7 @@ def note_list(
 
     `asked` is what the list was narrowed to: of all of them, if that is what people said.
     """
-    told = any(asked.get(name) for name in ("annotator", "choice", "agreement"))
+    told = any(asked.get(name) for name in OF_PEOPLE)
     note_all(member, [i.pk for i in items if told or i.resolution is not None], now=now)
 
 

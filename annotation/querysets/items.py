@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from annotation.querysets.counting import counts
+from annotation.querysets.counting import Tenths, counts
 
 if TYPE_CHECKING:
     from annotation.models import Item, Project
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The columns that say what kind of item one is; all else that its import gave is in `fields`.
 OF_KIND = ("category", "ability", "source_ability", "origin")
+# How databases write what JSON holds as true or false.
+TRUTHS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
@@ -112,26 +114,32 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def having(self, fields: Mapping[str, Any]) -> ItemQuerySet:
         """Those with these values in columns of their kind, or fields of their own; of a list of
         values with one of them."""
-        found = self
-        for place, (name, value) in enumerate(fields.items()):
-            if name in OF_KIND:
-                found = found.filter(**{name: str(value)})
-                continue
-            own, among = f"own_{place}", json.dumps(str(value), ensure_ascii=False)
-            listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
-            # As a text, or SQLite would compare it as JSON.
-            text = Cast(KeyTextTransform(name, "fields"), models.TextField())
-            found = found.annotate(**{own: text})
-            found = found.filter(Q(**{own: str(value)}) | listed)
-        return found
+        columns = {name: str(value) for name, value in fields.items() if name in OF_KIND}
+        own = {name: value for name, value in fields.items() if name not in OF_KIND}
+        return _saying(self.filter(**columns), "fields", own)
 
-    def said_to_be(self, annotator: str, choice: str) -> ItemQuerySet:
-        """Items with a label at work in force by this person, of this choice; "" means any."""
+    def answered(self, answers: Mapping[str, Any]) -> ItemQuerySet:
+        """Those of which these answers are held true beside the deciding one; of several choices
+        one of them."""
+        held = _saying(self._resolutions().filter(item=OuterRef("pk")), "values", answers)
+        return self.filter(Exists(held))
+
+    def said_to_be(
+        self, annotator: str, choice: str, longer_than: float | None = None
+    ) -> ItemQuerySet:
+        """Items with a label at work in force by this person, of this choice, given more than so
+        many seconds after it was shown; "" and None mean any."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="work", current=True)
         labels = labels.of_people([annotator]) if annotator else labels
-        return self.filter(Exists(labels.filter(choice=choice) if choice else labels))
+        labels = labels.filter(choice=choice) if choice else labels
+        if longer_than is not None:
+            # In tenths, as times are counted.
+            labels = labels.alias(tenths=Tenths("seconds")).filter(
+                tenths__gt=round(10 * longer_than)
+            )
+        return self.filter(Exists(labels))
 
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
         return self.filter(key__in=[key for key in keys if "\0" not in key])
@@ -209,3 +217,15 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def of_cluster(self, item: Item) -> ItemQuerySet:
         """The other items of the same source question."""
         return self.filter(cluster=item.cluster).exclude(pk=item.pk).order_by("position")
+
+
+def _saying(found: Any, column: str, values: Mapping[str, Any]) -> Any:
+    """Rows whose JSON object in a column has these values; in place of a list one of it."""
+    for place, (name, value) in enumerate(values.items()):
+        own, among = f"{column}_{place}", json.dumps(str(value), ensure_ascii=False)
+        listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
+        # As a text, or SQLite would compare it as JSON.
+        text = Cast(KeyTextTransform(name, column), models.TextField())
+        same = {f"{own}__in": [str(value), *TRUTHS.get(str(value), ())]}
+        found = found.alias(**{own: text}).filter(Q(**same) | listed)
+    return found

@@ -8,13 +8,14 @@ from django.core.cache import cache
 from django.test import Client
 
 from annotation.leads import grouping
-from annotation.models import Item, Membership, Project
+from annotation.models import Item, Mark, Membership, Project
 from judging.models import Outcome, Reply
 from judging.running import runs
 from judging.views.results.kinds import Page
 from judging.views.results.offered import ANSWER_LENGTH
 from judging.views.results.registry import PAGES
 from tests.annotation.test_agreement import make_label, people_of
+from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import (
     TWO_CALLS,
@@ -247,6 +248,46 @@ def test_effort_is_that_of_each_person(labelled: list[Membership], browser: Clie
     found = lines(shown(browser, "agreement/?view=effort"))
     assert [line[:2] for line in found] == [["ann", "4"], ["bob", "4"]]
     assert found[0][4:] == ["20 s n 4", "20 s", "20 s", "0"]
+
+
+def test_labels_of_over_half_an_hour_lead_to_their_items(
+    project: Project, items: list[Item], labelled: list[Membership], browser: Client
+) -> None:
+    ann, bob = labelled
+    make_label(items[3], ann, "valid", seconds=1800.04, counted=False, current=False)
+    for item, person, seconds in (
+        (items[0], ann, 1800.2),
+        (items[1], ann, 1800.04),
+        (items[2], bob, 9000),
+    ):
+        person.labels.filter(item=item).update(seconds=seconds)
+    page = shown(browser, "agreement/?view=effort")
+    assert [line[7] for line in lines(page)] == ["1", "1"]
+    late = [one for one in links(page) if "longer_than" in one]
+    assert [keys(browser, one) for one in late] == [["item-1"], ["item-3"]]
+    # The list was narrowed to what people did, so the member has seen that of this item.
+    assert set(Mark.objects.values_list("item__key", flat=True)) >= {"item-1", "item-3"}
+
+
+@pytest.mark.databases
+def test_other_answers_lead_to_the_items_that_they_are_held_true_of(browser: Client) -> None:
+    errors = make_project("errors", task_type="error-detection")
+    lead = make_member(errors, role="researcher")
+    assert lead.account
+    browser.force_login(lead.account)
+    items = make_items(errors, 5, "error", fields={"checked": True})
+    said = [["x", "y"], "x", "xy", True, ["y"]]
+    for item, value in zip(items, said, strict=True):
+        item.resolutions.update(values={"error_type": value})
+    items[4].resolutions.update(current=False)
+    answer = browser.get("/projects/errors/results/data-set/?view=shares")
+    page = unescape(answer.content.decode())
+    found = re.findall(r'href="(/projects/errors/items/\?[^"]*answers=[^"]*)"', page)
+    assert [keys(browser, one) for one in found] == [
+        ["item-4"], ["item-1", "item-2"], ["item-3"], ["item-1"],
+    ]  # fmt: skip
+    [checked] = re.findall(r'href="(/projects/errors/items/\?[^"]*checked[^"]*)"', page)
+    assert len(keys(browser, checked)) == 5
 
 
 def test_costs_without_prices_are_dashes_with_a_reason(asked: None, browser: Client) -> None:

@@ -1,12 +1,14 @@
 """Agreement and effort: how far do people agree, who says what, and how long does it take them?"""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from annotation.leads import agreement
 from annotation.leads.agreement import MEASURES, OF_PAIRS
+from annotation.leads.timing import LONG_SECONDS
 from annotation.templatetags import figures as written
 from charts import axes
 from judging.views.results import cells, confusions, dots, grids
@@ -130,9 +132,8 @@ def _marks(rows: Rows, titles: Mapping[str, str], who: str) -> Drawing | None:
 
 
 def _person(asked: Asked, row: Row) -> Line:
-    query = urlencode({"annotator": row["annotator"]})
-    items = f"{reverse('items', args=[asked.project.slug])}?{query}"
-    day = row["last_day"]
+    items, day = _labelled(asked, annotator=row["annotator"]), row["last_day"]
+    late = _labelled(asked, annotator=row["annotator"], longer_than=LONG_SECONDS)
     return Line(
         (
             cells.words(row["annotator"]),
@@ -142,9 +143,14 @@ def _person(asked: Asked, row: Row) -> Line:
             _seconds(row, "seconds_median", n=row["timed"]),
             _seconds(row, "seconds_low"),
             _seconds(row, "seconds_high"),
-            cells.count(row["over_30_minutes"]),
+            cells.count(row["over_30_minutes"], late),
         )
     )
+
+
+def _labelled(asked: Asked, **which: Any) -> str:
+    """Where the items are listed that have such a label."""
+    return f"{reverse('items', args=[asked.project.slug])}?{urlencode(which)}"
 
 
 def _seconds(row: Row, name: str, n: int | None = None) -> Cell:

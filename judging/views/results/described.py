@@ -108,15 +108,18 @@ class Grouped:
         return cells.share(row["count"] if row else 0, size(rows), self.items(group, of, value))
 
     def items(self, group: Group, of: str = "", value: str | None = "") -> str:
-        """Where these items are listed; "" where no list holds just them."""
+        """Where these items are listed; "" where no list holds just them, such as those that lack
+        what others have."""
         said = {name: one for name, one in zip(self.by, group, strict=True) if one}
         if of == CATEGORY:
             said[CATEGORY] = value or ""
         if of.startswith(FIELDS):
             said[of.removeprefix(FIELDS)] = value or ""
-        if of.startswith(ANSWERS) or len(said) < len(group):
+        if len(said) < len(group):
             return ""
         query = {"items": "tests"}
+        if of.startswith(ANSWERS):
+            query["answers"] = json.dumps({of.removeprefix(ANSWERS): value}, ensure_ascii=False)
         if said:
             query["fields"] = json.dumps(said, ensure_ascii=False)
         if of == LABEL:

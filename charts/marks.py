@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 # Each at least 3 : 1 against the light and the dark sheet (WCAG 1.4.11). Neighbours differ in
 # lightness or in the blue-yellow direction, which nearly every eye sees.
@@ -170,7 +171,7 @@ def _legend(names: Sequence[str]) -> alt.Legend | None:
 
 def as_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """The chart as a Vega-Lite specification that names no other host and no look of its own."""
-    spec: dict[str, Any] = chart.to_dict()
+    spec: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
     spec.pop("$schema", None)
     spec.pop("config", None)
     return spec

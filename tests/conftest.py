@@ -2,6 +2,7 @@
 with REQUIRE_SERVICES=1 they fail instead. The published data is asked for and never required.
 """
 
+import importlib
 import math
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import NoReturn
 import psycopg
 import pytest
 import redis
+from altair.utils import schemapi
 from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 from psycopg import sql
@@ -46,6 +48,9 @@ def pytest_configure() -> None:
     }
     settings.WHITENOISE_USE_FINDERS = True
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    # What tests draw is checked against the schema of Vega-Lite.
+    importlib.import_module("charts")
+    schemapi.enable_debug_mode()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

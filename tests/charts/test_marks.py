@@ -2,6 +2,7 @@
 
 import altair as alt
 import pytest
+from altair.utils.schemapi import SchemaValidationError
 
 from charts import marks
 
@@ -50,3 +51,8 @@ def test_a_legend_keeps_to_the_page() -> None:
     down = marks.colour("run", ["1 · vanilla"], "Run").to_dict()["legend"]
     assert "< 500 ? 1 : 3" in across["columns"]["expr"]
     assert all("containerSize" in legend["labelLimit"]["expr"] for legend in (across, down))
+
+
+def test_what_tests_draw_is_checked_against_the_schema() -> None:
+    with pytest.raises(SchemaValidationError):
+        marks.as_spec(alt.Chart(alt.Data(values=[])).mark_point(size="large"))

@@ -73,12 +73,12 @@ class ItemFilter(filters.FilterSet):
 
     def said_to_be(self, items: ItemQuerySet, name: str, value: Any) -> ItemQuerySet:
         asked = self.form.cleaned_data
-        given = [one for one in OF_LABEL if asked[one] not in ("", None)]
-        if name != given[0]:
+        given = {one: asked[one] for one in OF_LABEL if asked.get(one) not in ("", None)}
+        if name != next(iter(given)):
             return items  # all are asked of one label, with the first
-        seconds = asked["longer_than"]
+        seconds = given.get("longer_than")
         longer_than = None if seconds is None else float(seconds)
-        return items.said_to_be(asked["annotator"], asked["choice"], longer_than)
+        return items.said_to_be(given.get("annotator", ""), given.get("choice", ""), longer_than)
 
     def as_tests(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.originals().of_tests()

@@ -107,10 +107,13 @@ def test_known_answers_inform_of_their_items(people: Cast) -> None:
     assert seen(people.lead) == {"k"}
 
 
-def test_a_list_narrowed_by_what_somebody_said_informs_of_all_that_is_on_it(people: Cast) -> None:
+@pytest.mark.parametrize("query", ["annotator=annotator&choice=valid", "longer_than=0"])
+def test_a_list_narrowed_by_what_somebody_said_informs_of_all_that_is_on_it(
+    people: Cast, query: str
+) -> None:
     make_item(people.project, "a", slots=2)
-    say(people.annotator, take(people.annotator))
+    say(people.annotator, take(people.annotator), seconds=5)
     look(people.lead, "api-items", people)
     assert seen(people.lead) == set()
-    look(people.lead, "items", people, "?annotator=annotator&choice=valid")
+    look(people.lead, "items", people, f"?{query}")
     assert seen(people.lead) == {"a"}

@@ -117,7 +117,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self if archived else self.filter(archived_at=None)
 
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
-        return self.filter(number__in=list(numbers))
+        # A number that no column could hold is that of no run, and would make a database complain.
+        return self.filter(number__in=[one for one in numbers if 0 < one < 2**31])
 
     def for_results(self) -> RunQuerySet:
         return self.select_related("strategy", "endpoint", "project").order_by("number")

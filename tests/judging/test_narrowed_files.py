@@ -61,3 +61,35 @@ def test_any_column_narrows_and_what_no_row_has_gives_none(
 def test_the_command_says_what_it_does_not_understand(judged: Project) -> None:
     with pytest.raises(CommandError, match="'spelling' is not COLUMN=VALUE"):
         call_command("results", "undetected", project="fbi", only=["spelling"])
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        (["abillity=factual"], "has no column 'abillity'; there are endpoint, strategy, ability"),
+        (["run=1"], "runs are named by --run NUMBER"),
+        (["=1"], "has no column ''"),
+        (["category=spelling", "category=grammar"], "Ask for one value at a time"),
+    ],
+)
+def test_the_command_refuses_what_narrows_nothing(
+    judged: Project, said: list[str], remedy: str
+) -> None:
+    with pytest.raises(CommandError, match=remedy):
+        call_command("results", "undetected", project="fbi", only=said)
+
+
+def test_a_column_may_have_an_equals_sign_in_its_name(
+    judged: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged.items.update(fields={"a=b": "c=d"})
+    judged.items.filter(category="spelling").update(fields={"a=b": "d"})
+    for said, items in (("a=b=c=d", 2), ("a=b=d", 2), ("a=b=c", 0)):
+        call_command("results", "dataset", project="fbi", by="a=b", only=[said])
+        rows = json.loads(capsys.readouterr().out)["rows"]
+        assert sum(row["count"] for row in rows if row["of"] == "category") == items
+
+
+def test_a_number_that_no_run_can_have_is_refused_in_words(judged: Project) -> None:
+    with pytest.raises(CommandError, match=f"fbi has no run {10**30}"):
+        call_command("results", "undetected", project="fbi", run=[10**30])

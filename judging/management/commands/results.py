@@ -1,6 +1,7 @@
 import json
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,21 +101,40 @@ def _add_rows(parser: ArgumentParser) -> None:
 
 
 def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
-    table, by, only = options["table"], figures.fields(options["by"]), _only(options["only"])
-    form = options["format"] or "json"
+    table, by, form = options["table"], figures.fields(options["by"]), options["format"] or "json"
     if form not in FIGURES:
         raise CommandError(f"{table} has no {form}: {', '.join(FIGURES)}.", returncode=2)
     try:
-        made = figures.narrowed(figures.made(figures.asked(project, table, runs, by)), only)
+        asked = figures.asked(project, table, runs, by)
     except reports.UnknownField as error:
         raise CommandError(str(error), returncode=2) from error
+    only = _only(table, asked.columns, options["only"])
+    made = figures.narrowed(figures.made(asked), only)
     write_figures(form, table, made.rows, made.columns, sys.stdout)
 
 
-def _only(said: list[str]) -> dict[str, str]:
-    if unclear := [one for one in said if "=" not in one]:
-        raise CommandError(f"{unclear[0]!r} is not COLUMN=VALUE.", returncode=2)
-    return dict(one.split("=", 1) for one in said)
+def _only(table: str, columns: Sequence[str], said: Sequence[str]) -> dict[str, str]:
+    """What rows are to have, by column; a column may have "=" in its name."""
+    narrowing = sorted((name for name in columns if name != "run"), key=len, reverse=True)
+    found: dict[str, str] = {}
+    for one in said:
+        if "=" not in one:
+            raise CommandError(f"{one!r} is not COLUMN=VALUE.", returncode=2)
+        name = next((name for name in narrowing if one.startswith(f"{name}=")), None)
+        if name is None or name in found:
+            raise CommandError(_refusal(table, columns, one, name), returncode=2)
+        found[name] = one.removeprefix(f"{name}=")
+    return found
+
+
+def _refusal(table: str, columns: Sequence[str], one: str, name: str | None) -> str:
+    if name:
+        return f"--only says twice what {name} is to be. Ask for one value at a time."
+    unknown = one.split("=", 1)[0]
+    if unknown == "run":
+        return f"--only {one}: runs are named by --run NUMBER."
+    listed = ", ".join(one for one in columns if one != "run")
+    return f"--only {one}: the table {table} has no column {unknown!r}; there are {listed}."
 
 
 def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:

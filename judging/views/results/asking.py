@@ -11,6 +11,7 @@ from annotation.leads.grouping import Grouping
 from annotation.models import Membership, Project
 from judging.models import Run
 from judging.results import figures, reports
+from judging.results.tables import columns
 from judging.views.results.kinds import BY, RUN, VIEW, Ask, Asked, Choice, Choices, Rows
 from judging.views.results.registry import PAGES
 
@@ -94,7 +95,7 @@ def _left_out(wish: Asked) -> figures.Made | figures.Making:
 
 def _file(wish: Asked, table: str, by: Sequence[str]) -> File:
     named = [run.number for run in wish.runs]
-    narrowed = [*by, *wish.view.columns]
+    narrowed = [name for name in (*by, *wish.view.columns) if name in columns(table, by)]
     only = [(name, str(wish.query[name])) for name in narrowed if wish.query.get(name)]
     query = [*((RUN, number) for number in named), (BY, ",".join(by)), *only]
     command = ["results", table, "--project", wish.project.slug]

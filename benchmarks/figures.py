@@ -35,9 +35,10 @@ Figures = dict[str, Any]
 SMALL = 60_000
 LARGE = 10_000_000
 FIRST = 10.0
+# Seconds for a million outcomes, as many more as there are more.
 PATIENCE = 120.0
 DIRECT = ("undetected", "scores", "score_changes", "verdicts", "order_effect", "left_out", "cost")
-MADE = ("missing", "sensitivity", "penalties", "compare", "blindspots")
+MADE = ("missing", "sensitivity", "doses", "penalties", "compare", "blindspots")
 PAGES = ("results/", "results/overview/", "runs/")
 
 
@@ -107,7 +108,8 @@ def _measure(options: argparse.Namespace) -> None:
             stack.enter_context(serving.worker())
         figures = {"kind": kind, "outcomes": outcomes, "filled_in": seconds}
         for table, path, headers in _addresses(filled):
-            found = _asked(server.port, path, headers, options.times)
+            patience = PATIENCE * max(1, outcomes / 1_000_000)
+            found = _asked(server.port, path, headers, options.times, patience)
             counted = _queries(path, headers)
             print(json.dumps(figures | found | {"table": table, "queries": counted}), flush=True)
 
@@ -132,13 +134,13 @@ def _cookie(project: Any) -> str:
     return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
-def _asked(port: int, path: str, headers: dict[str, str], times: int) -> Figures:
+def _asked(port: int, path: str, headers: dict[str, str], times: int, patience: float) -> Figures:
     """Asked for until it is there, then again: seconds of the first, milliseconds of the others."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = HTTPConnection("127.0.0.1", port, timeout=patience)
     begun, told = time.perf_counter(), 0
     while (status := _get(connection, path, headers)) == 202:
         told += 1
-        if time.perf_counter() - begun > PATIENCE:
+        if time.perf_counter() - begun > patience:
             break
         time.sleep(0.1)
     # What is not there after all that patience is said to have taken it.

@@ -1,8 +1,9 @@
 """Runs over any number of items within minutes: outcomes that the database makes by itself.
 
 The items have no texts, which no table of figures but that of the data set reads. A cluster has
-3.6 of them, as in study 000; a twelfth is score-invariant. One reply in fifty was not read, and
-every run has a tendency of its own, some categories being harder than others.
+3.6 of them, as in study 000, of one to four errors; a twelfth is score-invariant. One reply in
+fifty was not read, and every run has a tendency of its own, some categories being harder than
+others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,8 @@ def fill(items: int, runs: int) -> Filled:
 def _fill_items(project: Project, items: int) -> None:
     named = {"id": "s.n", "project_id": str(project.pk), "key": "'item-' || s.n"}
     task = _json("'{\"task\": \"task ' || (s.n % 7) || '\"}'")
-    _insert(Item, items, {**named, **_of_item(), "position": "s.n", "fields": task})
+    dosed = {"position": "s.n", "fields": task, "dose": "1 + s.n % 4"}
+    _insert(Item, items, {**named, **_of_item(), **dosed})
     revision = {"id": "s.n", "item_id": "s.n", "number": "1", "texts": _json("'{}'")}
     _insert(Revision, items, {**revision, "digest": "''"})
     held = {"id": "s.n", "item_id": "s.n", "revision_id": "s.n", "value": _truth()}

@@ -73,7 +73,7 @@ def _fill_items(project: Project, items: int) -> None:
 
 def _fill_outcomes(run: Run, number: int, items: int) -> None:
     # As good as random, and the same everywhere: 0 to 99.
-    chance = f"(s.n * {7919 + 2 * number} + s.n / 97 + {number} * 31) % 100"
+    chance = f"(s.n % 100 * {7919 + 2 * number} + s.n / 97 + {number} * 31) % 100"
     detects = f"{chance} < CASE WHEN {INVARIANT} THEN 12 ELSE {40 + 3 * number} + s.n % 5 * 4 END"
     detail, said = _said(STRATEGIES[number % len(STRATEGIES)], detects, chance)
     of_item = {name: sql for name, sql in _of_item().items() if name != "origin"}

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from django.db.models import Count
@@ -18,7 +19,9 @@ def audited(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     """The table `audits`: of each run and verdict, right or wrong, what its explanations are worth
     by what the audits hold true of them; `missing` are those that nothing is held of yet.
 
-    The explanations are items of other projects, whoever made these. One query.
+    Items are counted, not calls: of one that has several explanations, as one of each sample, each
+    counts for its share. The explanations are items of other projects, whoever made these. One
+    query.
     """
     found = _counted(project)
     return [
@@ -29,21 +32,25 @@ def audited(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(project: Project) -> dict[tuple[str, str], Counter[str]]:
-    """How many explanations there are of each quality, by run and verdict."""
-    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    rows = audits.judged().filter(fields__project=project.slug).annotate(run=KT("fields__run"))
-    counts = rows.values_list("run", "verdict", "quality").annotate(n=Count("pk"))
-    for run, verdict, quality, n in counts:
-        found[str(run), verdict][quality] += n
+def _counted(project: Project) -> dict[tuple[str, str], dict[str, Fraction]]:
+    """How many items have an explanation of each quality, by run and verdict."""
+    found: dict[tuple[str, str], dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    several: Counter[tuple[str, str]] = Counter()
+    rows = audits.judged().filter(fields__project=project.slug)
+    rows = rows.annotate(run=KT("fields__run"), item=KT("fields__item"))
+    counts = list(rows.values_list("run", "item", "verdict", "quality").annotate(n=Count("pk")))
+    for run, item, *_, n in counts:
+        several[run, item] += n
+    for run, item, verdict, quality, n in counts:
+        found[str(run), verdict][quality] += Fraction(n, several[run, item])
     return found
 
 
-def _row(run: Run, verdict: str, found: Counter[str]) -> dict[str, Any]:
+def _row(run: Run, verdict: str, found: dict[str, Fraction]) -> dict[str, Any]:
     return {
         **counting.run_columns(run),
         "verdict": verdict,
-        "total": found.total(),
-        "missing": found[audits.OPEN],
-        **{name: found[name] for name in audits.QUALITIES},
+        "total": counting.whole(sum(found.values())),
+        "missing": counting.whole(found[audits.OPEN]),
+        **{name: counting.whole(found[name]) for name in audits.QUALITIES},
     }

@@ -1,12 +1,13 @@
 """Explanations of evaluators as items for people to judge (study 001, section 4.2 and figure 6).
 
 Each item of an audit is one evaluator's explanation of one item that it judged, with its verdict
-and whether that was right. The same items are drawn for every run, so that evaluators differ by
-what they say and by nothing else; and what people see of an item names no evaluator.
+and whether that was right; of an evaluator that was asked several times it is that of one sample.
+The same items are drawn for every run, so that evaluators differ by what they say and by nothing
+else; and what people see of an item names no evaluator.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from judging.models import Call, Outcome, Reading, Run
 from judging.prompts.frames import CallSpec
 from judging.providers import PROVIDERS
 from judging.querysets import OutcomeQuerySet
+from judging.replies.folding import PARTS
 from stats.lots import lot
 
 TASK = "explanation-audit"
@@ -29,6 +31,7 @@ KEY_LENGTH = 200
 QUALITIES = ("correct", "insufficient", "wrong", "none")
 OPEN = "open"
 
+PARSED = frozenset({Outcome.Result.DETECTED, Outcome.Result.UNDETECTED})
 # Of a frame the call whose explanation is judged, and which texts of the item it showed as what.
 _SHOWN: dict[str, tuple[CallSpec, dict[str, str]]] = {
     "single": (CallSpec("perturbed"), {"": "perturbed"}),
@@ -140,22 +143,36 @@ def _rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:
             "outcome__item", "outcome__revision", "request__reply"
         )
         for call in calls.prefetch_related("request__reply__readings"):
-            yield _row(run, call)
+            judged = _judged(call)
+            if judged["result"] in PARSED:
+                yield _row(run, call, judged)
 
 
-def _row(run: Run, call: Call) -> dict[str, Any]:
+def _judged(call: Call) -> Mapping[str, Any]:
+    """The result and the values of a sample; of several that is one part of the item's."""
+    outcome = call.outcome
+    if PARTS not in outcome.values:
+        return {"result": outcome.result, "values": outcome.values}
+    part: Mapping[str, Any] = outcome.values[PARTS][call.sample]
+    return part
+
+
+def _row(run: Run, call: Call, judged: Mapping[str, Any]) -> dict[str, Any]:
     outcome, reply = call.outcome, call.request.reply
     reading = next(one for one in reply.readings.all() if one.parser == run.parser)
     texts, slug = outcome.revision.texts, run.project.slug
+    # Of one sample alone the key is as short as ever, so that an audit can be made again.
+    sample = f"/{call.sample + 1}" if run.samples > 1 else ""
+    is_right = (judged["result"] == Outcome.Result.DETECTED) is not outcome.invariant
     return {
-        "key": _key(f"{slug}/{run.number}/{outcome.item.key}"),
+        "key": _key(f"{slug}/{run.number}/{outcome.item.key}{sample}"),
         "category": outcome.category,
         "cluster": f"{slug}/{outcome.cluster}",
         "input": _input(run, texts),
         "response": _response(run, texts),
         "explanation": reading.explanation.strip() or reply.text,
-        "verdict": _verdict(run, outcome, reading),
-        "verdict_right": _right(outcome),
+        "verdict": _verdict(run, reading, judged["values"].get("gold")),
+        "verdict_right": _right(is_right, invariant=outcome.invariant),
         "truth": _truth(outcome),
         "known_errors": "" if outcome.invariant else texts.get("claim", ""),
         "project": slug,
@@ -163,7 +180,8 @@ def _row(run: Run, call: Call) -> dict[str, Any]:
         "run": run.number,
         "endpoint": run.endpoint.name,
         "strategy": run.strategy.slug,
-        "verdict_is_right": _is_right(outcome),
+        "verdict_is_right": is_right,
+        **({"sample": call.sample + 1} if sample else {}),
     }
 
 
@@ -186,30 +204,23 @@ def _response(run: Run, texts: dict[str, str]) -> str:
     return "\n\n".join(parts)
 
 
-def _verdict(run: Run, outcome: Outcome, reading: Reading) -> str:
+def _verdict(run: Run, reading: Reading, gold: float | None) -> str:
     """What the evaluator answered, in words; a score with its scale."""
     strategy = run.strategy.strategy()
     if strategy.scale is None:
         return str(reading.value)
     scale = f"on a scale of {strategy.scale.low:g} to {strategy.scale.high:g}"
     said = f"{float(str(reading.value)):g} {scale}"
-    gold = outcome.values.get("gold")
     return said if gold is None else f"{said}; it gave the unchanged answer {gold:g}"
 
 
-def _is_right(outcome: Outcome) -> bool:
-    return (outcome.result == Outcome.Result.DETECTED) is not outcome.invariant
-
-
-def _right(outcome: Outcome) -> str:
+def _right(is_right: bool, *, invariant: bool) -> str:
     """Whether the run was right about the item, by what the project holds true of it."""
-    if outcome.invariant:
-        words = (
-            "it took nothing off" if _is_right(outcome) else "it took a good change for an error"
-        )
+    if invariant:
+        words = "it took nothing off" if is_right else "it took a good change for an error"
     else:
-        words = "it noticed the error" if _is_right(outcome) else "it did not notice the error"
-    return f"{'Yes' if _is_right(outcome) else 'No'}: {words}."
+        words = "it noticed the error" if is_right else "it did not notice the error"
+    return f"{'Yes' if is_right else 'No'}: {words}."
 
 
 def _truth(outcome: Outcome) -> str:

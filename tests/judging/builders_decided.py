@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain, count
 from typing import Any
 
 from annotation.models import Item, Project
@@ -76,7 +76,8 @@ def make_audit(run: Run, *said: tuple[bool, str]) -> Project:
     right, and what people hold it for, "" where that is open."""
     audit = make_project(f"{run.project.slug}-audit-{run.number}", task_type=audits.TASK)
     keys = run.outcomes.order_by("item__position").values_list("item__key", flat=True)
-    for key, (right, quality) in zip(chain(keys, repeat("")), said, strict=False):
+    further = (f"further-{number}" for number in count())
+    for key, (right, quality) in zip(chain(keys, further), said, strict=False):
         of = {"project": run.project.slug, "run": run.number, "item": key}
         [item] = make_items(audit, 1, quality, fields={**of, "verdict_is_right": right})
         item.resolutions.exclude(value__gt="").delete()

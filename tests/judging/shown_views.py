@@ -98,7 +98,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column("False credit.*", "false_credit", share, there("gold_check")),
     ],
     ("explanations", "audits"): [
-        Column("Explanations", "total"),
+        Column("Items", "total"),
         Column("Not judged yet", "missing"),
         *counts("correct", "insufficient", "wrong", "none"),
     ],

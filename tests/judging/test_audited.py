@@ -32,6 +32,22 @@ def test_explanations_are_counted_by_verdict_and_worth(
     assert (wrong["verdict"], wrong["total"], wrong["insufficient"]) == ("wrong", 1, 1)
 
 
+@pytest.mark.databases
+def test_an_item_with_several_explanations_counts_once(run: Run) -> None:
+    audit = make_audit(run, (True, "correct"), (False, "wrong"), (True, "correct"), (True, ""))
+    first = audit.items.order_by("position").first()
+    assert first
+    # Three samples of one item: two right and one wrong; and another one.
+    for item in audit.items.order_by("position")[1:3]:
+        item.fields |= {"item": first.fields["item"], "sample": 2}
+        item.save()
+    right, wrong = audited.audited(run.project, [run])
+    assert (wrong["total"], wrong["wrong"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (right["total"], right["missing"]) == (pytest.approx(5 / 3), 1)
+    assert right["correct"] == pytest.approx(2 / 3)
+    assert right["total"] + wrong["total"] == pytest.approx(2)
+
+
 def test_audits_of_other_runs_and_projects_are_no_part(run: Run) -> None:
     make_audit(run, (True, "correct"))
     [item] = make_items(make_project("other"), 1)

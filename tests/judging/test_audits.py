@@ -8,12 +8,21 @@ from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Slot
-from judging.models import Run
+from judging.engine import storing
+from judging.engine.storing import Result
+from judging.models import Request, Run
 from judging.prompts import frames
 from judging.results import audits
 from judging.running import runs
 from tests.builders import make_project
-from tests.judging.builders_judging import answer, make_endpoint, make_items, make_run
+from tests.judging.builders_judging import (
+    answer,
+    make_answer,
+    make_endpoint,
+    make_items,
+    make_run,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -145,6 +154,32 @@ def test_of_several_axes_the_item_s_own_is_judged(project: Project) -> None:
     other.update(result="undetected", cause="")
     with pytest.raises(audits.Refused, match="no item that all these runs decided"):
         audit(project, run)
+
+
+def test_of_a_run_with_several_samples_each_has_an_explanation_of_its_own(
+    project: Project,
+) -> None:
+    run = make_run(project, make_endpoint(ADDRESS), "reference", samples=3)
+    runs.plan(run)
+    leased = take(run)
+    sample = dict(Request.objects.values_list("pk", "sample"))
+    replies = (LOW, TOP, "[[nothing")
+    results = [Result(one, make_answer(replies[sample[one.request_id]])) for one in leased]
+    storing.store(run.endpoint, "worker", results)
+    storing.decide(results)
+    run.refresh_from_db()
+    made = audit(project, run, n=1)
+    [first, second] = sorted(items(), key=lambda item: item.key)
+    # The third sample could not be read, and is no verdict.
+    assert made.report.new == 2
+    assert (first.key, second.key) == (
+        f"spiders/1/{first.fields['item']}/1", f"spiders/1/{first.fields['item']}/2",
+    )  # fmt: skip
+    assert [one.fields["verdict_is_right"] for one in (first, second)] == [True, False]
+    assert [one.fields["sample"] for one in (first, second)] == [1, 2]
+    assert first.revision().texts["explanation"] == "It has two legs too few."
+    assert second.revision().texts["verdict_right"] == "No: it did not notice the error."
+    assert audit(project, run, n=1).report.unchanged == 2
 
 
 def test_a_verdict_on_two_answers_shows_both_as_the_evaluator_saw_them(project: Project) -> None:

@@ -85,7 +85,7 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
     columns = (
         Column("Run", "run", is_number=False),
         Column("The verdict was", "verdict", is_number=False),
-        Column("Explanations", "total"),
+        Column("Items", "total"),
         Column("Not judged yet", "missing"),
         *(Column(title, name) for name, title in QUALITIES.items()),
     )
@@ -94,11 +94,12 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
     words = (
         "People judged a sample of explanations in audits: correct if all that matters was checked"
         " and holds, insufficient if something is left out, wrong if a step is false, none if there"
-        " is a verdict alone. The same items are drawn for every run of an audit."
+        " is a verdict alone. The same items are drawn for every run of an audit; of an item that"
+        " has several explanations, as one of each sample, each counts for its share."
     )
     caption = (
         "What explanations are worth, by whether the verdict was right, as shares of those that"
-        " people judged; the numbers are explanations."
+        " people judged; the numbers are items."
     )
     label = {row["run"]: f"{row['run']} · {row['strategy']}" for row in rows}
     named = [(f"Verdict {row['verdict']}: {label[row['run']]}", row) for row in rows]

@@ -208,3 +208,15 @@ def test_pages_work_without_scripts(open_page: OpenPage, member: Membership) -> 
     page.get_by_role("button", name="Show these").click()
     assert "measure=undetected" in page.url
     expect(page.locator("tbody tr")).to_have_count(3)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_field_with_a_name_wider_than_the_page_is_broken(
+    open_page: OpenPage, width: int, scheme: str
+) -> None:
+    project = make_project("fbi")
+    make_items(project, 2, fields={"f" * 300: "x" * 80, "topic": "law"})
+    account = make_member(project, role="researcher").account
+    page = open_page(account, address("data-set", "?by=topic"), **look(width, scheme))
+    drawn(page)
+    checked(page)

@@ -135,6 +135,18 @@ def test_a_field_with_the_name_of_a_column_is_not_offered_and_the_page_says_why(
     assert "Not to group by" not in shown(browser, "cost/")
 
 
+def test_a_field_that_a_list_with_commas_would_not_give_back_is_not_offered(
+    project: Project, browser: Client
+) -> None:
+    make_items(project, 2, fields={"a,b": "x", " c": "y", "topic": "law"})
+    page = shown(browser, "data-set/?view=items")
+    assert "Not to group by: <code> c</code>, <code>a,b</code>." in page
+    offered = re.findall(r'<a href="(\?[^"]*by=[^"]*)"', page)
+    assert offered
+    for one in offered:
+        assert browser.get(f"{INDEX}data-set/{unescape(one)}").status_code == 200, one
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES.values() if any(v.groups for v in page.views)]
 )

@@ -163,13 +163,16 @@ class Asked:
     @cached_property
     def groups(self) -> Mapping[str, str]:
         """What the tables of the view can be grouped by, several at once."""
-        taken = self.page.taken
-        return {name: title for name, title in self._named.items() if name not in taken}
+        return {name: title for name, title in self._named.items() if self._can_name(name)}
 
     @property
     def withheld(self) -> list[str]:
-        """Fields of items that cannot be offered, since their names are taken."""
-        return [name for name in self._named if name in self.page.taken]
+        """Fields of items that cannot be offered, since no address can name them."""
+        return [name for name in self._named if not self._can_name(name)]
+
+    def _can_name(self, field: str) -> bool:
+        """Whether a name is free, and one that a list with commas gives back."""
+        return field not in self.page.taken and figures.fields(field) == [field]
 
     @cached_property
     def _named(self) -> Mapping[str, str]:

@@ -193,14 +193,15 @@ def calls(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def outcomes(project: Project) -> Iterator[dict[str, Any]]:
-    """Every outcome of the project's runs; the figures are made of those that are `counted`."""
+    """Every outcome of the project's runs, one a run, item and axis; the figures are made of those
+    that are `counted`."""
     counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
     found = (
         Outcome.objects.filter(run__project=project)
         .select_related("run__strategy", "run__endpoint", "item", "revision")
         .annotate(is_counted=Exists(counted))
     )
-    for outcome in found.order_by("run__number", "item__position").iterator(chunk_size=1000):
+    for outcome in found.order_by("run__number", "item__position", "axis").iterator(1000):
         yield {
             "run": outcome.run.number,
             "endpoint": outcome.run.endpoint.name,
@@ -212,6 +213,7 @@ def outcomes(project: Project) -> Iterator[dict[str, Any]]:
             "source_ability": outcome.source_ability,
             "cluster": outcome.cluster,
             "score_invariant": outcome.invariant,
+            "axis": outcome.axis,
             "result": outcome.result,
             "detail": outcome.detail,
             "cause": outcome.cause,
@@ -266,7 +268,7 @@ _CALLS = (
 )  # fmt: skip
 _OUTCOMES = (
     "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",
-    "cluster", "score_invariant", "result", "detail", "cause", "values", "counted",
+    "cluster", "score_invariant", "axis", "result", "detail", "cause", "values", "counted",
 )  # fmt: skip
 
 EXPORTS: dict[str, Table] = {

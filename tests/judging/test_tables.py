@@ -73,6 +73,20 @@ def test_an_outcome_says_whether_figures_count_it(project: Project, run: Run) ->
     assert counted == {"item-1": False, "item-2": True}
 
 
+def test_outcomes_along_several_axes_of_an_item_say_which_they_are_of(project: Project) -> None:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"), "axis")
+    runs.plan(run)
+    answer(run)
+    found = [(row["item"], row["axis"], row["counted"]) for row in tables.outcomes(project)]
+    axes = sorted({axis for _, axis, _ in found})
+    assert len(axes) > 1
+    assert [(item, axis) for item, axis, _ in found] == [
+        (item, axis) for item in ("item-1", "item-2") for axis in axes
+    ]
+    assert [axis for _, axis, counted in found if counted] == ["hallucination"] * 2
+
+
 @pytest.mark.parametrize("name", ["calls", "outcomes"])
 def test_rows_hold_plain_values_in_the_order_of_the_items(
     project: Project, run: Run, name: str

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import nan
-from typing import Any, TypeGuard
+from typing import Any
 
 from annotation.fields import Field
 from annotation.tasktypes import TaskType
@@ -46,13 +46,13 @@ class Metric:
 
     def of_evaluator(self, values: Mapping[str, Any]) -> float:
         """The number in an outcome's values; nan without one."""
-        return _sum([values.get(self.value)])
+        return _number(values.get(self.value))
 
     def of_given(self, said: Any) -> float:
         """The number in what was recorded: one, or some by slug or title of metrics, of which a
         total is the sum."""
         if not isinstance(said, Mapping):
-            return _sum([said])
+            return _number(said)
         named = {objects.name(name): number for name, number in said.items()}
         pairs = zip(self.parts, self.titles, strict=True)
         return _sum([named.get(objects.name(p), named.get(objects.name(t))) for p, t in pairs])
@@ -119,9 +119,10 @@ def _one(steps: Iterable[float | None]) -> float | None:
 
 
 def _sum(values: Sequence[Any]) -> float:
-    there = [value for value in values if _is_number(value)]
-    return float(sum(there)) if there and len(there) == len(values) else nan
+    """nan unless all are numbers."""
+    return sum(map(_number, values)) if values else nan
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: Any) -> float:
+    """nan if it is none; JSON has no numbers but these."""
+    return float(value) if type(value) in (int, float) else nan

@@ -7,6 +7,7 @@ strategies, so that with and without gold are different runs.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import nan
 from typing import Any
 
@@ -18,10 +19,10 @@ from annotation.leads.grouping import Grouping
 from annotation.models import Item, Project, Resolution, Revision
 from judging.models import Outcome, Run
 from judging.replies import deciding
-from judging.results import aligning_metrics, counting, detecting
+from judging.results import aligning_metrics, counting, detecting, progress
 from judging.results.aligning_metrics import FRAMES, Metric
 from judging.results.detecting import Group
-from judging.results.gathering import AT_A_TIME, Bools, Floats, Ints
+from judging.results.gathering import AT_A_TIME, READING, Bools, Floats, Ints
 from stats.rouge import unicode_words
 
 # A group that every item has: whether the answer that is expected is a short one.
@@ -34,6 +35,8 @@ _OFF_SCALE = "off_scale"
 _ARRAYS = ("key", "position", "cluster", "group", "people", "evaluator", "given", "cause")
 
 Names = NDArray[np.object_]
+# A number by the id of its item.
+Said = dict[int, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,22 +124,24 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
         return []
     rows = _rows(chosen, groupings)
     lengths = _lengths(chosen) if None in groupings else {}
-    held = dict(Resolution.objects.current().of_project(project).values_list("item", "values"))
     groups, clusters, task = _Numbers(), _Numbers(), tasktypes.of_project(project)
     places = {
         pk: [groups[_group(groupings, row, lengths)] for row in found] for pk, found in rows.items()
     }
+    metrics = {run.pk: aligning_metrics.of_strategy(asked[run.pk], task) for run in chosen}
+    people = _people(project, chain.from_iterable(metrics.values()))
     return [
         Aligned(
             run=run,
             metric=metric,
             groups=tuple(groups),
             group=np.array(places[run.pk], dtype=int),
-            cluster=np.array([clusters[row.cluster] for row in rows[run.pk]], dtype=int),
-            **_sides(metric, rows[run.pk], held),
+            **of_items,
+            **_numbers(metric, rows[run.pk], people[metric.parts]),
         )
         for run in chosen
-        for metric in aligning_metrics.of_strategy(asked[run.pk], task)
+        for of_items in [_of_items(rows[run.pk], clusters)]
+        for metric in metrics[run.pk]
     ]
 
 
@@ -151,13 +156,16 @@ def named(project: Project, by: Sequence[str]) -> list[Grouping | None]:
 
 def _rows(runs: Sequence[Run], named: Sequence[Grouping | None]) -> dict[int, list[_Row]]:
     """What counts of each run, by its id."""
-    counted = Outcome.objects.counted().main().filter(run__in=runs, item__duplicate_of=None)
+    counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     said = ("run", "item", "item__key", "item__position", "cluster", "cause", "values")
     columns = (*said, *(one.of("item__") for one in named if one))
     found: dict[int, list[_Row]] = {run.pk: [] for run in runs}
     ordered = counted.order_by("item__position").values_list(*columns)
-    for run, item, key, position, cluster, cause, values, *group in ordered.iterator(AT_A_TIME):
-        found[run].append(_Row(item, key, position, cluster, cause, values, tuple(group)))
+    for some in progress.apart(runs, READING):
+        for run, item, key, position, cluster, cause, values, *group in ordered.filter(
+            run__in=some
+        ).iterator(AT_A_TIME):
+            found[run].append(_Row(item, key, position, cluster, cause, values, tuple(group)))
     return found
 
 
@@ -181,15 +189,30 @@ def _words(texts: Mapping[str, Any]) -> float:
     return sum(len(unicode_words(str(one))) for one in several) / len(several)
 
 
-def _sides(
-    metric: Metric, rows: Sequence[_Row], held: Mapping[int, dict[str, Any]]
-) -> dict[str, NDArray[Any]]:
-    evaluator = np.array([metric.of_evaluator(row.values) for row in rows], dtype=float)
-    given = np.array([_given(metric, row.values) for row in rows], dtype=float)
+def _people(project: Project, metrics: Iterable[Metric]) -> dict[tuple[str, ...], Said]:
+    """The number that people hold of each item, by the parts of what is scored."""
+    current = Resolution.objects.current().of_project(project)
+    held = dict(current.values_list("item", "values"))
+    parted = {metric.parts: metric for metric in metrics}
+    return {
+        parts: {item: metric.of_people(values) for item, values in held.items()}
+        for parts, metric in parted.items()
+    }
+
+
+def _of_items(rows: Sequence[_Row], clusters: _Numbers) -> dict[str, NDArray[Any]]:
     return {
         "key": np.array([row.key for row in rows], dtype=object),
         "position": np.array([row.position for row in rows], dtype=int),
-        "people": np.array([metric.of_people(held.get(row.item, {})) for row in rows], dtype=float),
+        "cluster": np.array([clusters[row.cluster] for row in rows], dtype=int),
+    }
+
+
+def _numbers(metric: Metric, rows: Sequence[_Row], people: Said) -> dict[str, NDArray[Any]]:
+    evaluator = np.array([metric.of_evaluator(row.values) for row in rows], dtype=float)
+    given = np.array([_given(metric, row.values) for row in rows], dtype=float)
+    return {
+        "people": np.array([people.get(row.item, nan) for row in rows], dtype=float),
         "evaluator": evaluator,
         "given": np.where(np.isnan(evaluator), given, nan),
         "cause": np.array([_cause(metric, row) for row in rows], dtype=object),
@@ -198,13 +221,15 @@ def _sides(
 
 def _given(metric: Metric, values: Mapping[str, Any]) -> float:
     """What was recorded off the scale, if by one reply: of repeats those on it make the mean."""
-    off_scale = values.get(_OFF_SCALE, [])
-    if len(off_scale) != 1:
+    off_scale = values.get(_OFF_SCALE)
+    if not off_scale or len(off_scale) != 1:
         return nan
     return metric.of_given(off_scale[0]["said"])
 
 
 def _cause(metric: Metric, row: _Row) -> str:
     """Why there is no number; a total says so of the first of its parts."""
-    causes = row.values.get(deciding.PARTS_MISSING, {})
+    causes = row.values.get(deciding.PARTS_MISSING)
+    if not causes:
+        return row.cause
     return next((causes[part] for part in metric.parts if part in causes), row.cause)

@@ -1,7 +1,7 @@
 """How fast do figures answer, and how long are those asked for the first time in the making?
 
     python -m benchmarks.figures [--outcomes 60000 ...] [--runs 10] [--databases postgresql sqlite]
-        [--times 30]
+        [--kinds perturbed detected rated] [--times 30]
 
 Each size is a database of its own, filled with items and with runs over all of them, and a server
 as people run it: gunicorn as in docker-compose.yml and a worker on PostgreSQL (looked for at
@@ -37,9 +37,20 @@ LARGE = 10_000_000
 FIRST = 10.0
 # Seconds for a million outcomes, as many more as there are more.
 PATIENCE = 120.0
-DIRECT = ("undetected", "scores", "score_changes", "verdicts", "order_effect", "left_out", "cost")
-MADE = ("missing", "sensitivity", "doses", "penalties", "compare", "blindspots")
-PAGES = ("results/", "results/overview/", "runs/")
+# By what the items are: perturbed answers (study 000), responses with errors (001), rated (003).
+TABLES = {
+    "perturbed": (
+        *("undetected", "scores", "score_changes", "verdicts", "order_effect", "left_out", "cost"),
+        *("missing", "sensitivity", "doses", "penalties", "compare", "blindspots"),
+    ),
+    "detected": ("detector", "detector_ranges", "changes", "bias"),
+    "rated": ("alignment", "alignment_groups", "ceiling", "by_score", "pairs"),
+}
+PAGES = {
+    "perturbed": ("results/", "results/overview/", "runs/"),
+    "detected": ("results/detector/",),
+    "rated": ("results/people/",),
+}
 
 
 def main() -> None:
@@ -57,7 +68,12 @@ def main() -> None:
     for kind in options.databases:
         for outcomes in options.outcomes:
             if not (lacking and kind == "postgresql"):
-                found = [each for each in _in_process(kind, outcomes, options) if _print(each)]
+                found = [
+                    each
+                    for judged in options.kinds
+                    for each in _in_process(kind, outcomes, judged, options)
+                    if _print(each)
+                ]
                 print(_summary(kind, outcomes, found), flush=True)
 
 
@@ -68,16 +84,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--databases", nargs="+", choices=scratch.KINDS, default=[*scratch.KINDS])
     parser.add_argument("--outcomes", nargs="+", type=int, default=[SMALL])
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--kinds", nargs="+", choices=TABLES, default=[*TABLES])
     parser.add_argument("--times", type=int, default=30)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _in_process(kind: str, outcomes: int, options: argparse.Namespace) -> Iterator[Figures]:
+def _in_process(
+    kind: str, outcomes: int, judged: str, options: argparse.Namespace
+) -> Iterator[Figures]:
     """The figures that a process prints, one JSON object a line; Django knows one database."""
     command = [sys.executable, "-m", "benchmarks.figures", "--one", "--databases", kind]
     command += ["--outcomes", str(outcomes), "--runs", str(options.runs)]
-    command += ["--times", str(options.times)]
+    command += ["--kinds", judged, "--times", str(options.times)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -93,7 +112,7 @@ def _in_process(kind: str, outcomes: int, options: argparse.Namespace) -> Iterat
 
 def _measure(options: argparse.Namespace) -> None:
     """Everything of one size on one database; prints JSON a line."""
-    [kind], [outcomes] = options.databases, options.outcomes
+    [kind], [outcomes], [items] = options.databases, options.outcomes, options.kinds
     with ExitStack() as stack:
         if kind == "postgresql":
             stack.enter_context(scratch.redis())
@@ -101,27 +120,27 @@ def _measure(options: argparse.Namespace) -> None:
         from benchmarks.workbench import judged, serving
 
         begun = time.perf_counter()
-        filled = judged.fill(outcomes // options.runs, options.runs)
+        filled = judged.fill(outcomes // options.runs, options.runs, items)
         seconds = time.perf_counter() - begun
         server = stack.enter_context(serving.server(kind))
         if kind == "postgresql":
             stack.enter_context(serving.worker())
         figures = {"kind": kind, "outcomes": outcomes, "filled_in": seconds}
-        for table, path, headers in _addresses(filled):
+        for table, path, headers in _addresses(filled, items):
             patience = PATIENCE * max(1, outcomes / 1_000_000)
             found = _asked(server.port, path, headers, options.times, patience)
             counted = _queries(path, headers)
             print(json.dumps(figures | found | {"table": table, "queries": counted}), flush=True)
 
 
-def _addresses(filled: Any) -> Iterator[tuple[str, str, dict[str, str]]]:
+def _addresses(filled: Any, items: str) -> Iterator[tuple[str, str, dict[str, str]]]:
     """What is asked for, where, and as whom: tables by the API, pages as a browser does."""
     key = {"Authorization": f"Bearer {filled.key}"}
     home = f"/projects/{filled.project.slug}/"
-    for table in (*DIRECT, *MADE):
+    for table in TABLES[items]:
         yield table, f"/api/v1{home}results/{table}/", key
     cookie = {"Cookie": _cookie(filled.project)}
-    for page in PAGES:
+    for page in PAGES[items]:
         yield f"page {page}", f"{home}{page}", cookie
 
 

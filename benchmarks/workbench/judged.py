@@ -31,10 +31,19 @@ from judging.preparing import pinning, selecting
 
 SLUG = "bench"
 SI = "score-invariant"
-# Frames in turn: scores apart, a score against gold, both orders.
-STRATEGIES = ("vanilla", "reference", "pairwise")
+PERTURBED, DETECTED, RATED = "perturbed", "detected", "rated"
+# Strategies in turn, by what the project's items are: frames as in study 000, the four prompts of
+# study 001, ratings as in study 003.
+STRATEGIES = {
+    PERTURBED: ("vanilla", "reference", "pairwise"),
+    DETECTED: ("detect-1a", "detect-1b", "detect-2a", "detect-2b"),
+    RATED: ("likert", "likert-no-gold"),
+}
+TASK_TYPES = {PERTURBED: "perturbation-vetting", DETECTED: "error-detection", RATED: "rating"}
+METRICS = ("naturalness", "relatedness", "correctness")
 MISSING = "s.n % 50 = 7"
 INVARIANT = "s.n % 12 = 0"
+CLUSTER = "'cluster-' || (s.n * 10 / 36)"
 
 
 @dataclass(frozen=True)
@@ -45,39 +54,46 @@ class Filled:
     key: str
 
 
-def fill(items: int, runs: int) -> Filled:
+def fill(items: int, runs: int, kind: str = PERTURBED) -> Filled:
     """A project of so many items, all resolved, and so many finished runs over all of them."""
-    project = importing.create_project(SLUG)
+    project = importing.create_project(SLUG, task_type=TASK_TYPES[kind])
     account = Account.objects.create(username="researcher")
     Membership.objects.create(
         project=project, account=account, alias="researcher", role=Role.RESEARCHER
     )
     with unchecked(Item, Revision, Resolution, Outcome):
-        _fill_items(project, items)
+        _fill_items(project, items, kind)
         for number in range(runs):
-            _fill_outcomes(_run(project, number), number, items)
+            strategy = STRATEGIES[kind][number % len(STRATEGIES[kind])]
+            _fill_outcomes(_run(project, number, strategy), number, items, kind)
     tidy()
     return Filled(project, ApiToken.issue(account, "bench")[1])
 
 
-def _fill_items(project: Project, items: int) -> None:
+def _fill_items(project: Project, items: int, kind: str) -> None:
     named = {"id": "s.n", "project_id": str(project.pk), "key": "'item-' || s.n"}
     task = _json("'{\"task\": \"task ' || (s.n % 7) || '\"}'")
     dosed = {"position": "s.n", "fields": task, "dose": "1 + s.n % 4"}
-    _insert(Item, items, {**named, **_of_item(), **dosed})
+    _insert(Item, items, {**named, **_of_item(kind), **dosed})
     revision = {"id": "s.n", "item_id": "s.n", "number": "1", "texts": _json("'{}'")}
     _insert(Revision, items, {**revision, "digest": "''"})
-    held = {"id": "s.n", "item_id": "s.n", "revision_id": "s.n", "value": _truth()}
+    held = {"id": "s.n", "item_id": "s.n", "revision_id": "s.n", "value": _truth(kind)}
+    if kind == RATED:
+        held["values"] = _json(_ratings("s.n / 3"))
     _insert(Resolution, items, {**held, "rule": "'bench'", "source": "'imported'"})
 
 
-def _fill_outcomes(run: Run, number: int, items: int) -> None:
+def _fill_outcomes(run: Run, number: int, items: int, kind: str) -> None:
     # As good as random, and the same everywhere: 0 to 99.
     chance = f"(s.n % 100 * {7919 + 2 * number} + s.n / 97 + {number} * 31) % 100"
     detects = f"{chance} < CASE WHEN {INVARIANT} THEN 12 ELSE {40 + 3 * number} + s.n % 5 * 4 END"
-    detail, said = _said(STRATEGIES[number % len(STRATEGIES)], detects, chance)
-    of_item = {name: sql for name, sql in _of_item().items() if name != "origin"}
     result = f"CASE WHEN {detects} THEN 'detected' ELSE 'undetected' END"
+    detail, said = "''", "'{}'"
+    if kind == PERTURBED:
+        detail, said = _said(run.strategy.slug, detects, chance)
+    elif kind == RATED:
+        result, said = "'scored'", _ratings(f"s.n / 3 + {chance} / 70")
+    of_item = {name: sql for name, sql in _of_item(kind).items() if name != "origin"}
     decided = {
         "result": f"CASE WHEN {MISSING} THEN 'missing' ELSE {result} END",
         "detail": f"CASE WHEN {MISSING} THEN '' ELSE {detail} END",
@@ -85,9 +101,18 @@ def _fill_outcomes(run: Run, number: int, items: int) -> None:
         "values": _json(f"CASE WHEN {MISSING} THEN '{{}}' ELSE {said} END"),
     }
     places = {"id": f"{number * items} + s.n", "item_id": "s.n", "revision_id": "s.n"}
-    invariant = f"CASE WHEN {INVARIANT} THEN {_true('true')} ELSE {_true('false')} END"
-    pinned = {"run_id": str(run.pk), "truth": _truth(), "invariant": invariant}
+    is_invariant = INVARIANT if kind == PERTURBED else "s.n < 0"
+    invariant = f"CASE WHEN {is_invariant} THEN {_true('true')} ELSE {_true('false')} END"
+    pinned = {"run_id": str(run.pk), "truth": _truth(kind), "invariant": invariant}
     _insert(Outcome, items, {**places, **pinned, **of_item, **decided})
+
+
+def _ratings(number: str) -> str:
+    """A number of each metric, 1 to 3, in turn."""
+    said = [
+        f"\"{metric}\": ' || (({number} + {at}) % 3 + 1) || '" for at, metric in enumerate(METRICS)
+    ]
+    return f"'{{{', '.join(said)}}}'"
 
 
 def _said(strategy: str, detects: str, chance: str) -> tuple[str, str]:
@@ -109,20 +134,22 @@ def _said(strategy: str, detects: str, chance: str) -> tuple[str, str]:
     )
 
 
-def _run(project: Project, number: int) -> Run:
+def _run(project: Project, number: int, strategy: str) -> Run:
     endpoint = Endpoint.objects.create(
         name=f"judge-{number}",
         provider="openai_compatible",
         model=f"judge-{number}",
         address="https://judge.invalid/v1",
     )
-    version = selecting.strategy_version(STRATEGIES[number % len(STRATEGIES)])
+    version = selecting.strategy_version(strategy)
     run = pinning.draft(project, version, endpoint, seed=number, state=Run.State.FINISHED)
     return pinning.pin(run, pinning.Drawn([]))
 
 
-def _of_item() -> dict[str, str]:
+def _of_item(kind: str) -> dict[str, str]:
     """What an item has by its number `s.n`, and an outcome copies."""
+    if kind != PERTURBED:
+        return {"cluster": CLUSTER}
     known = [one for one in load() if one.ability != SI]
     category = _chosen([one.slug for one in known])
     ability = _chosen([one.ability for one in known])
@@ -130,13 +157,16 @@ def _of_item() -> dict[str, str]:
         "category": f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE {category} END",
         "ability": f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE {ability} END",
         "source_ability": ability,
-        "cluster": "'cluster-' || (s.n * 10 / 36)",
+        "cluster": CLUSTER,
         "origin": f"CASE WHEN {INVARIANT} THEN 'paraphrase' ELSE '' END",
     }
 
 
-def _truth() -> str:
-    return f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE 'valid' END"
+def _truth(kind: str) -> str:
+    """Of what is rated there is no truth."""
+    if kind == PERTURBED:
+        return f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE 'valid' END"
+    return "CASE WHEN s.n % 3 = 0 THEN 'no_error' ELSE 'error' END" if kind == DETECTED else "''"
 
 
 def _chosen(values: Sequence[str]) -> str:

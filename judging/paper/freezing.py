@@ -23,7 +23,8 @@ from formats.sealed import Sealing
 from formats.writers import write_figures
 from judging.models import Run
 from judging.paper import methods, versions
-from judging.paper.parts import PARTS, Part, Scope, judged, paths
+from judging.paper.masking import Scope
+from judging.paper.parts import PARTS, Part, judged, paths
 from judging.results import explaining, figures, tables
 
 FORMAT = "blindspot-results"

@@ -6,12 +6,11 @@ digest), never by ids of the database; and no account, name or address of a pers
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Exists, ForeignKey, Model, OuterRef, QuerySet
 
-from annotation import diffing, trails
+from annotation import diffing
 from annotation.models import (
     Diff,
     GuidelinesVersion,
@@ -34,32 +33,8 @@ from judging.models import (
     Run,
     StrategyVersion,
 )
-from stats.rouge import unicode_words
-
-FREE_TEXT = frozenset({"text", "edit"})
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What is frozen: the runs that figures are of, all that these rest on, and whether the texts
-    of items and people, and the replies of evaluators, are kept."""
-
-    project: Project
-    chosen: tuple[Run, ...]
-    runs: tuple[int, ...]
-    texts: bool = False
-    replies: bool = False
-
-    @cached_property
-    def written(self) -> frozenset[str]:
-        """The fields of the project's task type that people answer in their own words."""
-        tasks = trails.versions(self.project)
-        named = [field for task in tasks for field in task.fields]
-        blind = [field for task in tasks if task.blind for field in task.blind.fields]
-        return frozenset(one.name for one in (*named, *blind) if one.kind in FREE_TEXT)
-
-
-Mask = Callable[[Scope, Any], Any]
+from judging.paper import masking
+from judging.paper.masking import Mask, Scope
 
 
 @dataclass(frozen=True)
@@ -67,9 +42,9 @@ class Part:
     """One table of an archive.
 
     `key` names a row among the project's; columns may be foreign keys, which are written as the
-    key of what they point at. `masks` say what takes the place of a column's value where texts
-    (`texts`) or replies (`replies`) are not kept. `later` are columns that point at rows of the
-    same table which may come after.
+    key of what they point at. Masks say what takes the place of a column's value: where texts
+    (`texts`) or replies (`replies`) are not kept, and whatever is kept (`always`). `later` are
+    columns that point at rows of the same table which may come after.
     """
 
     name: str
@@ -79,6 +54,7 @@ class Part:
     rows: Callable[[Scope], QuerySet[Any]]
     texts: Mapping[str, Mask] = field(default_factory=dict)
     replies: Mapping[str, Mask] = field(default_factory=dict)
+    always: Mapping[str, Mask] = field(default_factory=dict)
     later: tuple[str, ...] = ()
 
     @property
@@ -95,7 +71,7 @@ class Part:
         """What hides something, by column."""
         texts = {} if scope.texts else self.texts
         replies = {} if scope.replies else self.replies
-        return {**texts, **replies}
+        return {**texts, **replies, **self.always}
 
 
 def target(model: type[Model], column: str) -> type[Model] | None:
@@ -112,37 +88,6 @@ def paths(model: type[Model], column: str) -> Iterator[str]:
         return
     for inner in KEYS[pointed]:
         yield from (f"{column}__{path}" for path in paths(pointed, inner))
-
-
-def _nothing(scope: Scope, value: Any) -> str:
-    return ""
-
-
-def _as_long(scope: Scope, texts: Any) -> Any:
-    """As many words and characters as there were, none of which can be read: lengths stay."""
-    if isinstance(texts, dict):
-        return {name: _as_long(scope, text) for name, text in texts.items()}
-    if isinstance(texts, list):
-        return [_as_long(scope, text) for text in texts]
-    text = str(texts)
-    words = " ".join("x" for _ in unicode_words(text))
-    return words + ("x" if words else ".") * (len(text) - len(words))
-
-
-def _changed_alike(scope: Scope, difference: Any) -> Any:
-    """A stored diff that cannot be read: as many characters changed in the same places."""
-
-    def hidden(packed: Any) -> Any:
-        if isinstance(packed, list):
-            return [hidden(one) for one in packed]
-        return "x" * len(packed)
-
-    return difference | {"segments": hidden(difference["segments"])}
-
-
-def _without_words(scope: Scope, answers: Any) -> Any:
-    """Answers without those in people's own words."""
-    return {name: said for name, said in answers.items() if name not in scope.written}
 
 
 def _of_project(model: type[Model]) -> Callable[[Scope], QuerySet[Any]]:
@@ -221,7 +166,7 @@ PARTS: tuple[Part, ...] = (
     Part(
         "revisions", Revision, ("item", "number"),
         ("item", "number", "digest", "texts", "author", "note", "created_at"),
-        _of_items(Revision), texts={"texts": _as_long, "note": _nothing},
+        _of_items(Revision), texts={"texts": masking.as_long, "note": masking.nothing},
     ),
     Part(
         "diffs", Diff, ("revision", "algorithm"),
@@ -229,7 +174,7 @@ PARTS: tuple[Part, ...] = (
         lambda scope: Diff.objects.filter(
             algorithm=diffing.ALGORITHM, revision__in=judged(scope.runs)
         ),
-        texts={"segments": _changed_alike},
+        texts={"segments": masking.changed_alike},
     ),
     Part(
         "slots", Slot, ("item", "stage", "number"),
@@ -246,7 +191,7 @@ PARTS: tuple[Part, ...] = (
             "comment", "task_type", "guidelines", "supersedes", "current", "counted",
             "withdrawn_at", "seconds", "evaluator_seen", "informed", "created_at",
         ),
-        _of_project(Label), texts={"comment": _nothing, "answers": _without_words},
+        _of_project(Label), texts={"comment": masking.nothing, "answers": masking.without_words},
         later=("supersedes",),
     ),
     Part(
@@ -255,7 +200,7 @@ PARTS: tuple[Part, ...] = (
             "item", "revision", "value", "values", "reason", "comment", "rule", "source",
             "member", "current", "created_at", "ended_at",
         ),
-        _of_items(Resolution), texts={"comment": _nothing, "values": _without_words},
+        _of_items(Resolution), texts={"comment": masking.nothing, "values": masking.without_words},
     ),
     Part(
         "strategies", StrategyVersion, ("project", "slug", "number"),
@@ -265,7 +210,7 @@ PARTS: tuple[Part, ...] = (
     Part(
         "endpoints", Endpoint, ("name",),
         ("name", "provider", "address", "model", "parameters", "api", "template", "json_mode"),
-        _endpoints,
+        _endpoints, always={"address": masking.public},
     ),
     Part(
         "runs", Run, ("number",),
@@ -275,6 +220,7 @@ PARTS: tuple[Part, ...] = (
             "cap", "spent", "created_at", "finished_at", "archived_at",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
+        always={"pinned": masking.pinned_public},
     ),
     Part(
         "sources", Run.sources.through, (), ("from_run", "to_run"),
@@ -293,7 +239,7 @@ PARTS: tuple[Part, ...] = (
         ("digest", "endpoint", "sample", "occasion", "place", "state", "attempts", "cause",
          "message"),
         lambda scope: Request.objects.filter(_asked(scope, "pk")),
-        replies={"message": _nothing},
+        replies={"message": masking.nothing},
     ),
     Part(
         "replies", Reply, ("request",),
@@ -302,13 +248,13 @@ PARTS: tuple[Part, ...] = (
             "seconds",
         ),
         lambda scope: Reply.objects.filter(_asked(scope, "request")),
-        replies={"text": _nothing},
+        replies={"text": masking.nothing},
     ),
     Part(
         "readings", Reading, ("reply", "parser"),
         ("reply", "parser", "value", "path", "cause", "explanation"),
         lambda scope: Reading.objects.filter(_asked(scope, "reply__request")),
-        replies={"explanation": _nothing},
+        replies={"explanation": masking.nothing},
     ),
     Part(
         "calls", Call, ("outcome", "role", "order", "step", "axis", "sample"),

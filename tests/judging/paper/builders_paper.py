@@ -14,6 +14,7 @@ from judging.models import Run
 from judging.paper import freezing
 from judging.paper.freezing import Wanted
 from judging.running import runs as running
+from tests.annotation.test_agreement import make_label
 from tests.builders import make_guidelines, make_item, make_member, make_project, say, take
 from tests.judging import builders_decided, builders_rated
 from tests.judging.builders_decided import make_replied, scores
@@ -97,6 +98,26 @@ def make_detected() -> Project:
         words = cycle(["detected", "undetected", "detected", "missing", "undetected"][shift:])
         said = zip(items, words, strict=False)
         make_judged(project, said, strategy=strategy, endpoint=endpoint)
+    return project
+
+
+def make_dosed() -> Project:
+    """Ladders of one to three errors, by a column and by a field of the items, scored against gold
+    and against a reference; people say how much each error should take off."""
+    project = make_project("dosed", overlap=2)
+    items = [item for dose in (1, 2, 3) for item in make_items(project, 4, dose=dose)]
+    units = {"category": "incorrect-units", "ability": "reasoning"}
+    items += make_items(project, 4, fields={"dose": 2}, **units)
+    items += make_items(project, 4, "score-invariant", origin="paraphrase")
+    told = [scores(9, 8), scores(9, 5), scores(9, None), scores(9, 2), scores(9, 9)]
+    make_replied(project, "vanilla", zip(items, cycle(told), strict=False))
+    make_replied(project, "reference", zip(items, cycle([scores(9), scores(4)]), strict=False))
+    ann, bob = (make_member(project, alias=alias) for alias in ("ann", "bob"))
+    effects = cycle(["little", "lot", "lot", "some"])
+    for item, effect in zip(items[:14], effects, strict=False):
+        make_label(item, ann, {"choice": "valid", "effect": effect, "explanation": "Private."})
+        if item.position % 3:
+            make_label(item, bob, {"choice": "valid", "effect": "lot"})
     return project
 
 

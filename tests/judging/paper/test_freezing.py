@@ -13,14 +13,18 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from annotation.models import Account, Project
-from judging.models import Outcome, Reply, Run
+from judging.models import Endpoint, Outcome, Reply, Run
 from judging.paper import elsewhere, freezing
 from judging.paper.freezing import Wanted
 from judging.results import tables
+from tests.builders import make_project
+from tests.judging.builders_judging import make_items
 from tests.judging.paper.builders_paper import (
     archive,
+    ask,
     lines,
     make_detected,
+    make_dosed,
     make_rated,
     make_vetted,
 )
@@ -31,7 +35,10 @@ MAKERS: dict[str, Callable[[Path], Project]] = {
     "vetted": lambda folder: make_vetted(),
     "detected": lambda folder: make_detected(),
     "rated": make_rated,
+    "dosed": lambda folder: make_dosed(),
 }
+# Tables that a project of the kind is there for.
+MEANT = {"dosed": {"doses", "penalties"}}
 
 MEASURED = ("--by", "edit_size,length,place", "--format", "json")
 
@@ -54,6 +61,7 @@ def test_every_table_comes_out_the_same_elsewhere(
     runs = list(Run.objects.in_project(project).for_results())
     made = {name for name in tables.RESULTS if freezing.rows(name, project, runs)}
     assert said.keys() == made - freezing.OF_TODAY
+    assert said.keys() >= MEANT.get(kind, set())
     assert all(one.startswith("the same") for one in said.values()), said
 
 
@@ -115,6 +123,38 @@ def test_nobody_s_account_and_no_text_is_in_an_archive(vetted: Project, tmp_path
         assert "spiders" not in text, name
         assert "rather not say" not in text, name
     assert {one["member"] for one in lines(path, "labels")} == {"ann", "bob"}
+
+
+def test_doses_and_penalties_are_the_same_elsewhere_however_they_are_grouped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(make_dosed(), tmp_path / "results.zip")
+    with elsewhere.opened(path) as there:
+        for table, column in (("doses", "dose"), ("penalties", "expected")):
+            command = ("results", table, "--project", "dosed", "--by", "", "--format", "json")
+            capsys.readouterr()
+            call_command(*command)
+            printed = capsys.readouterr().out
+            assert there.run(*command) == printed
+            assert len({row[column] for row in json.loads(printed)["rows"]}) > 2
+    assert {one["dose"] for one in lines(path, "items")} == {1, 2, 3, None}
+    assert {one["answers"]["effect"] for one in lines(path, "labels")} == {"little", "lot", "some"}
+
+
+def test_of_addresses_nothing_that_lets_one_in_is_in_an_archive(tmp_path: Path) -> None:
+    project = make_project("fbi")
+    make_items(project, 6)
+    run = ask(project)
+    # No form takes such an address; what else wrote it may have.
+    address = "https://ada:secret@judge.invalid:8443/v1?key=secret#secret"
+    Endpoint.objects.filter(pk=run.endpoint.pk).update(address=address)
+    run.pinned |= {"address": address}
+    run.save()
+    path = archive(project, tmp_path / "results.zip", Wanted(texts=True, replies=True))
+    with zipfile.ZipFile(path) as held:
+        assert not [name for name in held.namelist() if b"secret" in held.read(name)]
+    [endpoint], [frozen] = lines(path, "endpoints"), lines(path, "runs")
+    assert endpoint["address"] == frozen["pinned"]["address"] == "https://judge.invalid:8443/v1"
 
 
 def test_lengths_stay_where_texts_do_not(vetted: Project, tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ from judging.models import Run
 from judging.strategies import digest
 
 # What reckons, and what it reads at the start: another release makes all figures anew.
-CODE = ("stats", "judging/results", "judging/replies", "annotation/leads", "annotation/taxonomy.*")
+CODE = (
+    *("stats", "judging/results", "judging/replies", "judging/querysets"),
+    *("annotation/leads", "annotation/taxonomy.*"),
+)
 
 
 def of(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:

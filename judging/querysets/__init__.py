@@ -1,0 +1,26 @@
+"""Sets of rows of the evaluator half, in the words of the field."""
+
+from judging.querysets.leases import over
+from judging.querysets.outcomes import NUL, CallQuerySet, OutcomeQuerySet
+from judging.querysets.results import SavedViewQuerySet, StoredFigureQuerySet
+from judging.querysets.runs import (
+    EndpointQuerySet,
+    Held,
+    RequestQuerySet,
+    RunQuerySet,
+    StrategyVersionQuerySet,
+)
+
+__all__ = [
+    "NUL",
+    "CallQuerySet",
+    "EndpointQuerySet",
+    "Held",
+    "OutcomeQuerySet",
+    "RequestQuerySet",
+    "RunQuerySet",
+    "SavedViewQuerySet",
+    "StoredFigureQuerySet",
+    "StrategyVersionQuerySet",
+    "over",
+]

@@ -1,8 +1,11 @@
 """What could not be read, against counts and bounds that were made by hand."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
+from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
@@ -12,6 +15,7 @@ from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
 from tests.judging.builders_detecting import judge, make_sets
 from tests.judging.builders_judging import make_endpoint, make_items
 from tests.judging.builders_rated import runs_of
+from tests.judging.test_behind_figures import keys
 from tests.judging.test_people_page import make_rated
 
 pytestmark = pytest.mark.django_db
@@ -102,3 +106,14 @@ def test_of_ratings_all_that_could_be_read_are_parsed(tmp_path: Path) -> None:
     row = next(row for row in absent.missing(runs, ()) if row["cause"])
     assert (row["strategy"], row["total"], row["parsed"], row["n"]) == ("likert-no-gold", 12, 11, 1)
     assert reports.undetected(runs, BY) == []
+
+
+@pytest.mark.parametrize("by", ["", "ability", "ability,category"])
+def test_what_a_detector_lacks_leads_to_its_items(
+    project: Project, browser: Client, by: str
+) -> None:
+    judge(make_sets(project), "DU--UU", endpoint=make_endpoint("http://a"))
+    page = browser.get(f"/projects/fbi/results/missing/?by={by}").content.decode()
+    found = [unescape(one) for one in re.findall(r'href="([^"]*#outcomes)"', page)]
+    # Four that were parsed, and two without a verdict.
+    assert [len(keys(browser, one)) for one in found] == [4, 2]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging.models import Run
+from judging.prompts import frames
 from judging.results import reports
 from judging.views.results import cells, dots, flat, rated, stacks
 from judging.views.results.cells import Row
@@ -22,7 +23,7 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
         "Missing replies by cause",
         rows,
         (
-            stacks.COUNTED[0],
+            (stacks.COUNTED[0][0], _parsed),
             (Column("Cause", "cause", is_number=False), _cause),
             (Column("Items", "n"), _items),
             (Column("Lowest rate", "lowest"), _bound("lowest")),
@@ -44,14 +45,26 @@ def _cause(run: Run, row: Row) -> Cell:
     return cells.words(row["cause"] or NOTHING)
 
 
+def _parsed(run: Run, row: Row) -> Cell:
+    """Ratings are neither detected nor undetected, so no list of outcomes is of those alone."""
+    if _has_rate(row):
+        return stacks.COUNTED[0][1](run, row)
+    judges = frames.needs(run.strategy.strategy()) == "detection"
+    return cells.count(row["parsed"], _listed(run, row, result="parsed") if judges else "")
+
+
 def _items(run: Run, row: Row) -> Cell:
     if not row["cause"]:
         return cells.count(0)
-    which = {"result": "missing", "cause": row["cause"]}
+    return cells.count(row["n"], _listed(run, row, result="missing", cause=row["cause"]))
+
+
+def _listed(run: Run, row: Row, **which: str) -> str:
+    """Where the items are listed; no ability says nothing of those that detectors judge."""
     if _has_rate(row):
-        return cells.count(row["n"], cells.items(run, row, **which))
+        return cells.items(run, row, **which)
     group = {field: row[field] for field in reports.FIELDS if row.get(field)}
-    return cells.count(row["n"], cells.outcomes(run, **group, **which, counted="yes"))
+    return cells.outcomes(run, **group, **which, counted="yes")
 
 
 def _has_rate(row: Row) -> bool:

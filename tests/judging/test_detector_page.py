@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -64,6 +65,16 @@ def judged(project: Project, items: list[Item]) -> Project:
     judge(items, "D" + "U" * 17, "detect-1a", endpoint=b)
     label_blind(make_member(project), items[10:14], ["error"] * 2 + ["no_error"] * 2)
     return project
+
+
+def test_a_mean_leads_to_the_lines_of_its_prompts(judged: Project, browser: Client) -> None:
+    page = shown(browser, "")
+    mean = page.split("mean of the four prompts")[1].split("</tr>")[0]
+    found = {unescape(one) for one in re.findall(r'href="([^"]*)"', mean)}
+    assert found == {"?rows=runs&run=1&run=2&run=3&run=4"}
+    assert [line[0] for line in lines(shown(browser, found.pop()[1:]))][:4] == [
+        "1 · detect-1a a", "2 · detect-1b a", "3 · detect-2a a", "4 · detect-2b a",
+    ]  # fmt: skip
 
 
 def shown(browser: Client, query: str) -> str:

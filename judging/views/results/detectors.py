@@ -10,11 +10,11 @@ from django.urls import reverse
 
 from annotation.leads.grouping import Grouping
 from judging.models import Run
-from judging.results.detecting import MEAN, PEOPLE
+from judging.results.detecting import MEAN, PEOPLE, PROMPTS
 from judging.views.results import cells
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Rows, Switch
+from judging.views.results.kinds import RUN, Ask, Asked, Rows, Switch
 
 # Past so many lines nobody reads a chart; the table has them all.
 MOST_LINES = 40
@@ -100,12 +100,24 @@ class Detectors:
         return ", ".join(self._group(one, row) for one in self.fields)
 
     def items(self, row: Row, **which: str) -> str:
-        """Where the items behind a figure are listed, of a run alone."""
+        """Where the items behind a figure are listed; of a mean, the lines of the prompts that it
+        is over, each of which leads on to its items."""
+        if row["strategy"] == MEAN:
+            return self._prompts(row)
         run, group = self.runs.get(row["run"]), self._slices(row)
         if run is None or group is None:
             return ""
         page = reverse("run", args=[run.project.slug, run.number])
         return f"{page}?{urlencode({**group, **which, 'counted': 'yes'})}#outcomes"
+
+    def _prompts(self, row: Row) -> str:
+        asked = (run for run in self.asked.runs if run.strategy.slug in PROMPTS)
+        query = self.asked.query.copy()
+        query[ROWS.name] = "runs"
+        own = [str(run.number) for run in asked if run.endpoint.name == row["endpoint"]]
+        query.setlist(RUN, own)
+        query.update({one: row[one] for one in self.fields if row[one]})
+        return f"?{query.urlencode(safe=',')}"
 
     def _slices(self, row: Row) -> dict[str, str] | None:
         """What narrows the outcomes of a run down to a group; None where no address can."""

@@ -166,7 +166,7 @@ def test_a_slice_of_which_all_is_missing_says_why_it_has_no_rate(
     blind.outcomes.filter(item__key__in=ends).update(result="missing", cause="refused")
     page = browser.get(f"{RESULTS}blind-spots/?by=place&show=all").content.decode()
     last = next(line for line in lines(page) if "changed in the last third" in line[0])
-    assert last[2:4] == ["— no items in the slice n 0", "0.0 %"]
+    assert last[2:4] == ["— no items in the slice n 0", "0.0 % n 20"]
 
 
 def test_a_field_of_the_items_may_have_the_name_of_a_measure(blind: Run, browser: Client) -> None:

@@ -48,7 +48,7 @@ def ceiling(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> list[Be
     """
     given, said = _sides(table, evaluator)
     found = []
-    for rater, shared in _shared(given, said):
+    for rater, shared in shared_by(given, said):
         others = np.delete(given, rater, axis=1)
         means = np.full(len(given), np.nan)
         means[shared] = np.nanmean(others[shared], axis=1)
@@ -128,7 +128,7 @@ def alt_test(
     _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
     found = [
         _advantage(rater, given, said, shared, cluster, epsilon, scale)
-        for rater, shared in _shared(given, said)
+        for rater, shared in shared_by(given, said)
         if shared.sum() >= FEWEST_ITEMS
     ]
     if len(found) < FEWEST_RATERS:
@@ -200,8 +200,9 @@ def _sides(table: ArrayLike, evaluator: ArrayLike) -> tuple[Floats, Floats]:
     return given, said
 
 
-def _shared(given: Floats, said: Floats) -> Iterator[tuple[int, Bools]]:
-    """Each rater with the items that it, another rater and the evaluator have, if there are any."""
+def shared_by(given: Floats, said: Floats) -> Iterator[tuple[int, Bools]]:
+    """Each rater (column) with the items that it, another rater and the evaluator have, if there
+    are any: what `ceiling` and `alt_test` rest on."""
     there = ~np.isnan(given)
     several = (there.sum(axis=1) > 1) & ~np.isnan(said)
     for rater in range(given.shape[1]):

@@ -12,12 +12,14 @@ from annotation import tasktypes
 from annotation.leads import agreeing
 from annotation.models import Item, Project
 from judging.models import Run
+from judging.querysets import OutcomeQuerySet
 from judging.results import aligning, aligning_metrics, detecting, gathering
 from judging.results.aligning import CORRELATIONS, ERRORS, RMSE
 from judging.results.aligning_metrics import Metric
 from judging.results.aligning_scores import Aligned
 from judging.results.detecting import Group
 from judging.results.gathering import Floats, Ints
+from judging.results.reports import UnknownField
 from stats import bootstrap, ceiling, majority
 from stats.ceiling import AltTest, Beside
 from stats.paired import ONE_CLUSTER
@@ -36,6 +38,7 @@ TEST_COLUMNS = (
     "off_scale", "epsilon", "rater", "n", "evaluator", "people", "p", "q", "wins", "passed",
     "reason",
 )  # fmt: skip
+RATING_COLUMNS = ("item", "metric", "raters", "mean", "decided")
 MAJORITY_COLUMNS = ("metric", "n", "decided", "share", "low", "high", "reason")
 
 
@@ -104,6 +107,52 @@ def alt_tests(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Itera
             found = ceiling.alt_test(table, sides.evaluator, sides.cluster, epsilon, "interval")
             for row in _tested(found, people.people):
                 yield {**named, "epsilon": epsilon, **row}
+
+
+def behind(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQuerySet:
+    """The outcomes, of one run, that a row of `ceiling` or `alt_test` rests on: told by its
+    `metric`, `off_scale`, `rater` and, in `group`, what it is grouped by. Without a rater those of
+    any. None of what is no such row."""
+    run = Run.objects.for_results().filter(pk__in=found.order_by().values("run")).first()
+    group = row.get("group")
+    if run is None or not isinstance(group, Mapping):
+        return found.none()
+    people, positions = raters(run.project), set[int]()
+    try:
+        parts = list(aligning.parts(run.project, [run], list(group)))
+    except UnknownField:
+        return found.none()
+    asked = {"metric": row.get("metric"), "off_scale": row.get("off_scale"), **group}
+    for named, sides in parts:
+        if all(named[name] == value for name, value in asked.items()):
+            table = people.table(sides.metric, sides.position)
+            for rater, shared in ceiling.shared_by(table, sides.evaluator):
+                if row.get("rater") in (None, people.people[rater]):
+                    positions.update(sides.position[shared].tolist())
+    return found.filter(item__position__among=sorted(positions))
+
+
+def ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The table `ratings`: a row an item and metric that two people or more gave a number, how
+    many did, their mean, and whether more than half gave the same. Raises `UnknownField`."""
+    named, people = detecting.groupings(project, by), raters(project)
+    items = Item.objects.in_project(project).filter(position__among=list(people.said))
+    columns = ("position", "key", *(one.of() for one in named))
+    found = [(*row[:2], row[2:]) for row in items.order_by("position").values_list(*columns)]
+    places = np.array([position for position, *_ in found], dtype=int)
+    for metric in aligning_metrics.of_people(tasktypes.of_project(project)):
+        table = people.table(metric, places)
+        decided, numbers = majority.majority(table).decided, (~np.isnan(table)).sum(axis=1)
+        for row in np.flatnonzero(numbers > 1).tolist():
+            _, key, group = found[row]
+            yield {
+                "item": key,
+                **dict(zip(by, detecting.group_of(group), strict=True)),
+                "metric": metric.name,
+                "raters": int(numbers[row]),
+                "mean": float(np.nanmean(table[row])),
+                "decided": bool(decided[row]),
+            }
 
 
 def majorities(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:

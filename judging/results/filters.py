@@ -1,5 +1,6 @@
 """What narrows the outcomes of a run down to those behind one figure; for page and API alike."""
 
+import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from annotation import taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet, RunQuerySet
-from judging.results import audits, narrowing
+from judging.results import aligning_people, audits, narrowing
 
 BESIDE = {
     narrowing.HERE: "Noticed more than by run",
@@ -39,6 +40,7 @@ RESULTS = {
 BEHIND_FIGURES = (
     "moved_from", "moved_below", "gold_from", "gold_to", "slice", "second_slice", "origin",
     "order_effect", *BESIDE, "repeats", "audited", "dose", "expected",
+    "rated",
 )  # fmt: skip
 ITEMS = {
     "errors": "With an error",
@@ -149,6 +151,10 @@ class OutcomeFilter(django_filters.FilterSet):
         label="Expected penalty", method="of_expected", max_length=40
     )
 
+    rated = django_filters.CharFilter(
+        label="Row of ceiling or alt_test, as JSON", method="as_rated", max_length=2000
+    )
+
     truth = django_filters.ChoiceFilter(
         choices=[*TRUTHS.items()], label="Held for", empty_label="All"
     )
@@ -211,6 +217,13 @@ class OutcomeFilter(django_filters.FilterSet):
 
     def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return audits.behind(found, *value.split("-"))
+
+    def as_rated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        try:
+            row = json.loads(value)
+        except (ValueError, RecursionError):  # brackets can stand in one another too deep
+            return found.none()
+        return aligning_people.behind(found, row) if isinstance(row, dict) else found.none()
 
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         """Of several axes the item's own alone: no figure is about the others."""

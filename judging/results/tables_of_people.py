@@ -42,6 +42,13 @@ OF_PEOPLE: dict[str, Figures] = {
     "points": Figures(
         aligning_points.POINT_COLUMNS, True, aligning_points.points, groups="answers"
     ),
+    "ratings": Figures(
+        aligning_people.RATING_COLUMNS,
+        True,
+        of_items(aligning_people.ratings),
+        of_items=True,
+        groups="items",
+    ),
     "majority": Figures(
         aligning_people.MAJORITY_COLUMNS,
         True,

@@ -182,6 +182,10 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column("With a majority", "decided"),
         *rates("share"),
     ],
+    ("people", "ratings"): [
+        Column("People", "raters"),
+        Column("Mean", "mean", two_digits),
+    ],
     ("compare", "pairs"): [
         Column("In both", "n", such=OVERALL),
         Column("Only a detects", "only_a", such=OVERALL),

@@ -9,13 +9,17 @@ from html import unescape
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.db import transaction
+from django.http import QueryDict
 from django.test import Client
 
-from annotation.models import Project
+from annotation.models import Label, Project
 from judging.models import Outcome
+from judging.results.filters import OutcomeFilter
+from judging.views.results.people_raters import RATINGS
 from judging.views.results.registry import PAGES
 from stats.paired import ONE_CLUSTER
 from tests.judging.builders_rated import bring_items, bring_labels, bring_scores, command
@@ -96,10 +100,10 @@ def table(browser: Client, query: str) -> list[list[str]]:
 
 def hrefs(page: str, words: str) -> list[str]:
     found = (unescape(one) for one in re.findall(r'href="([^"]*)"', page))
-    return [one for one in found if words in one and "view=items" in one]
+    return [one for one in found if words in one and re.search("view=(items|ratings)", one)]
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [view for view in VIEWS if view != RATINGS])
 def test_every_view_has_a_table_and_a_chart(browser: Client, view: str) -> None:
     page = shown(browser, f"view={view}")
     assert lines(page)
@@ -208,8 +212,40 @@ def test_people_without_a_majority_are_counted(browser: Client) -> None:
         ["t2", "Correctness", "30", "30", "0", "100.0 % n 30"],
     ]
     [address] = hrefs(page, "decided=false")
+    assert "run=" not in address
     listed = table(browser, address.removeprefix("?"))
-    assert [row[3] for row in listed] == ["i2", "i14", "i26", "i38", "i50"]
+    assert [row[0] for row in listed] == ["i2", "i14", "i26", "i38", "i50"]
+    assert listed[0][1:] == ["t1", "Correctness", "3", "2.00", "no"]
+    every, *_ = (one for one in hrefs(page, "task=t1") if "decided" not in one)
+    assert len(table(browser, every.removeprefix("?"))) == 30
+
+
+@pytest.mark.parametrize("view", ["ceiling", "alt-test"])
+def test_of_each_person_the_items_are_those_that_others_and_the_evaluator_have_too(
+    browser: Client, view: str
+) -> None:
+    Label.objects.filter(member__alias="rater-0", item__key__in=["i1", "i3"]).update(counted=False)
+    page = shown(browser, f"view={view}&metric=correctness&run=2")
+    links = [unescape(one) for one in re.findall(r'href="([^"]*rated=[^"]*)"', page)]
+    listed = [behind(one) for one in links]
+    # Run 2 could not read the last of sixty.
+    assert [len(one) for one in listed] == [57, 59, 59, 59]
+    assert [int(row[3].split()[0]) for row in lines(page)][:3] == [57, 59, 59]
+    assert not listed[0] & {"i1", "i3", "i60"}
+
+
+def behind(address: str) -> set[str]:
+    """The items of the outcomes of run 2 that an address is narrowed to."""
+    asked = QueryDict(urlsplit(address).query)
+    found = OutcomeFilter(asked, Outcome.objects.filter(run__number=2)).qs
+    return set(found.values_list("item__key", flat=True))
+
+
+@pytest.mark.parametrize(
+    "said", ["x", "[" * 1999, "{}", '{"group": {"no such": 1}}', '{"metric": 3, "group": {}}']
+)
+def test_what_is_no_row_of_people_is_no_item(browser: Client, said: str) -> None:
+    assert behind(f"?{urlencode({'rated': said})}") == set()
 
 
 def test_people_stand_beside_the_evaluator_against_the_others(browser: Client) -> None:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 # Which project fills a table; "fbi" the others.
 RATED = ("alignment", "alignment_groups", "ceiling", "alt_test", "by_score", "pairs", "points",
-         "majority")  # fmt: skip
+         "majority", "ratings")  # fmt: skip
 ERRORS = ("detector", "detector_ranges", "changes", "bias", "error_kinds")
 PROJECTS = dict.fromkeys(RATED, "p") | dict.fromkeys(ERRORS, "errors")
 BY = {"p": "task", "errors": "task", "fbi": "ability,category"}

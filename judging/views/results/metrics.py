@@ -122,8 +122,13 @@ class Metrics:
     def shown(self, view: str, row: Row, **which: Any) -> str:
         """Another view of the same run, metric and group."""
         group = {field: row[field] for field in self.fields if row.get(field)}
-        named = {RUN: row["run"], VIEW: view, BY: ",".join(self.fields), "metric": row["metric"]}
+        of_run = {RUN: row["run"]} if row["run"] else {}
+        named = {**of_run, VIEW: view, BY: ",".join(self.fields), "metric": row["metric"]}
         return f"?{urlencode({**named, **group, **which}, safe=',')}"
+
+    def of_people(self, view: str, row: Row, **which: Any) -> str:
+        """Another view of the same metric and group that no run is part of."""
+        return self.shown(view, {**row, "run": ""}, **which)
 
     def _line(self, row: Row, fields: Sequence[str], figures: Sequence[Figure]) -> Line:
         run = self.runs[row["run"]]

@@ -1,10 +1,12 @@
 """Against people, person by person: the human ceiling, the alternative annotator test, and how
 often people have a majority."""
 
+import json
 from collections.abc import Sequence
 
+from django.urls import reverse
+
 from judging.models import Run
-from judging.results.aligning_metrics import FRAMES
 from judging.results.aligning_people import EPSILONS, MEASURES
 from judging.views.results import cells, dots, grids, metrics, offered, people
 from judging.views.results.cells import Rate, Row
@@ -20,6 +22,8 @@ FOR = {0.1: "crowd", 0.15: "trained people", 0.2: "experts"}
 EPSILON = Switch("epsilon", "Epsilon", {f"{one:g}": f"{one:g}, {FOR[one]}" for one in EPSILONS})
 MEAN = "Mean over people"
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
+# The view that lists items with people's numbers, and how many lines of it are shown.
+RATINGS, MOST_LINES = "ratings", 200
 SHARE = Rate("share", n="n", missing="")
 
 
@@ -29,7 +33,7 @@ def ceiling(asked: Asked, tables: Sequence[Rows]) -> Shown:
     rows = page.ordered([row for row in tables[0] if row["measure"] == measure])
     figures: tuple[Figure, ...] = (
         (Column("Person", "rater", is_number=False), _rater),
-        (Column("Items", "n"), lambda run, row: cells.count(row["n"], page.items(row))),
+        (Column("Items", "n"), _items(page)),
         *((Column(title, name), _side(name)) for name, title in SIDES.items()),
         (Column("Evaluator minus person", "difference"), _difference),
     )
@@ -48,7 +52,7 @@ def alt_test(asked: Asked, tables: Sequence[Rows]) -> Shown:
     rows = page.ordered([row for row in tables[0] if row["epsilon"] == epsilon])
     figures: tuple[Figure, ...] = (
         (Column("Person", "rater", is_number=False), _rater),
-        (Column("Items", "n"), lambda run, row: cells.count(row["n"])),
+        (Column("Items", "n"), _items(page)),
         (Column("Evaluator as near", "evaluator"), lambda run, row: _share(row, "evaluator")),
         (Column("Person as near", "people"), lambda run, row: _share(row, "people")),
         (Column("p", "p"), lambda run, row: cells.p_value(row["p"], row["reason"])),
@@ -98,6 +102,19 @@ def _rater(run: Run, row: Row) -> Cell:
     return cells.words(row["rater"] or MEAN, row["rater"] or "")
 
 
+def _items(page: Metrics) -> metrics.Draw:
+    """Those that the person, another one and the evaluator gave a number."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        group = {name: row[name] for name in page.fields}
+        told = {name: row[name] for name in ("metric", "off_scale", "rater")}
+        rated = json.dumps({**told, "group": group}, ensure_ascii=False)
+        href = cells.outcomes(run, rated=rated, counted="yes")
+        return cells.count(row["n"], href, note="" if row["rater"] else "over people")
+
+    return cell
+
+
 def _side(name: str) -> metrics.Draw:
     def cell(run: Run, row: Row) -> Cell:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
@@ -135,18 +152,50 @@ def _verdict(run: Run, row: Row) -> Cell:
 
 
 def _majority(page: Metrics, row: Row, fields: Sequence[str]) -> Line:
-    named = page.groups_of(row, fields)
-    decided = cells.count(row["decided"], _listed(page, row, decided="true"))
-    undecided = cells.count(row["n"] - row["decided"], _listed(page, row, decided="false"))
-    return Line((*named, cells.count(row["n"]), decided, undecided, cells.rate(row, SHARE)))
+    every, decided, undecided = (
+        page.of_people(RATINGS, row, **which)
+        for which in ({}, {"decided": "true"}, {"decided": "false"})
+    )
+    return Line(
+        (
+            *page.groups_of(row, fields),
+            cells.count(row["n"], every),
+            cells.count(row["decided"], decided),
+            cells.count(row["n"] - row["decided"], undecided),
+            cells.rate(row, SHARE, href=every),
+        )
+    )
 
 
-def _listed(page: Metrics, row: Row, **which: str) -> str:
-    """Where items are listed with people's numbers: a view of runs, of which the first one that
-    gives numbers will do; nowhere without one."""
-    numbered = (n for n, run in page.runs.items() if run.strategy.strategy().frame in FRAMES)
-    first = next(numbered, None)
-    return page.items({**row, "run": first}, **which) if first else ""
+def ratings(asked: Asked, tables: Sequence[Rows]) -> Shown:
+    """A line an item and metric: how many people gave a number, and whether most the same."""
+    page = Metrics(asked)
+    rows = page.ordered(tables[0])
+    columns = (
+        Column("Item", "item", is_number=False),
+        *(column for column in page.heads(page.fields) if column.name != "run"),
+        Column("People", "raters"),
+        Column("Mean", "mean"),
+        Column("Majority", "decided", is_number=False),
+    )
+    lines = [_rating(page, row) for row in rows[:MOST_LINES]]
+    words = "The items that two people or more gave a number; each leads to its labels."
+    if len(rows) > MOST_LINES:
+        words += f" The first {MOST_LINES} of {len(rows):,} lines; narrow it down to see the rest."
+    return Shown(grids.of_lines("Ratings of people", columns, lines), None, words)
+
+
+def _rating(page: Metrics, row: Row) -> Line:
+    href = reverse("item", args=[page.asked.project.slug, row["item"]])
+    return Line(
+        (
+            Cell(row["item"], row["item"], href=href, is_number=False),
+            *page.groups_of(row, page.fields),
+            cells.count(row["raters"]),
+            cells.number(row["mean"]),
+            cells.words("yes" if row["decided"] else "no"),
+        )
+    )
 
 
 def _beside(page: Metrics, rows: Rows, measure: str) -> Drawing | None:
@@ -218,5 +267,17 @@ VIEWS = (
         empty=SEVERAL,
         of_runs=False,
         groups=offered.fields,
+    ),
+    metrics.view(
+        slug=RATINGS,
+        title="Ratings",
+        asks=(Ask("ratings"),),
+        show=ratings,
+        studies={},
+        empty=SEVERAL,
+        of_runs=False,
+        groups=offered.fields,
+        columns=("metric", "decided"),
+        titles={"decided": "Majority"},
     ),
 )

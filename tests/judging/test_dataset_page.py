@@ -138,9 +138,9 @@ def test_a_field_with_the_name_of_a_column_is_not_offered_and_the_page_says_why(
 def test_a_field_that_a_list_with_commas_would_not_give_back_is_not_offered(
     project: Project, browser: Client
 ) -> None:
-    make_items(project, 2, fields={"a,b": "x", " c": "y", "topic": "law"})
+    make_items(project, 2, fields={"a,b": "x", " c": "y", 'd"': "z", "topic": "law"})
     page = shown(browser, "data-set/?view=items")
-    assert "Not to group by: <code> c</code>, <code>a,b</code>." in page
+    assert 'Not to group by: <code> c</code>, <code>a,b</code>, <code>d"</code>.' in page
     offered = re.findall(r'<a href="(\?[^"]*by=[^"]*)"', page)
     assert offered
     for one in offered:

@@ -104,6 +104,10 @@ class Asked:
     def rows(self) -> list[dict[str, Any]]:
         return list(self._kind.rows(self.project, self.runs, self.by))
 
+    @property
+    def may_be_large(self) -> bool:
+        return self._kind.at_once is not None
+
     def is_small(self) -> bool:
         """Whether it is made while one waits: it rests on few outcomes, or items."""
         most = self._kind.at_once
@@ -172,10 +176,12 @@ def _check_names(table: str, by: Sequence[str]) -> None:
 
 def answer(asked: Asked, now: datetime | None = None) -> Made | Making:
     """What is asked for, as `ask` gives it."""
-    if asked.is_small():
+    wish = asked.wish()
+    # What is stored was large once: then nothing needs to be counted.
+    found = keeping.found(wish) if asked.may_be_large else None
+    if found is None and asked.is_small():
         return Made(asked.table, asked.columns, asked.rows())
-    now, wish, state = now or timezone.now(), asked.wish(), asked.state()
-    found = keeping.found(wish)
+    now, state = now or timezone.now(), asked.state()
     if found and found.state == state:
         return _stored(asked, found)
     if found is None or not (found.wanted_at or found.rests(now)):

@@ -21,6 +21,7 @@ from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_detecting import judge, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint, make_items
+from tests.judging.paper.builders_paper import ask
 from tests.judging.test_people_page import make_rated
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -77,14 +78,25 @@ def make_detected(folder: Path) -> Project:
     return project
 
 
+def make_paid(folder: Path) -> Project:
+    """A run whose replies cost something."""
+    project = make_project("paid")
+    make_items(project, 6)
+    ask(project)
+    return project
+
+
 # What is looked at where, and what the address says besides.
 Home = tuple[Callable[[Path], Project], tuple[str, ...], str]
-OF_PEOPLE, OF_LABELS, OF_DETECTORS = ("people",), ("data-set", "agreement", "cost"), ("detector",)
-OF_RUNS = tuple(slug for slug in PAGES if slug not in (*OF_PEOPLE, *OF_LABELS, *OF_DETECTORS))
+OF_PEOPLE, OF_LABELS, OF_DETECTORS = ("people",), ("data-set", "agreement"), ("detector",)
+PAID = ("cost",)
+OTHERS = (*OF_PEOPLE, *OF_LABELS, *OF_DETECTORS, *PAID)
+OF_RUNS = tuple(slug for slug in PAGES if slug not in OTHERS)
 HOMES: dict[str, Home] = {
     "judged": (make_judged, OF_RUNS, ""),
     "rated": (make_rated, OF_PEOPLE, "&metric=correctness"),
     "labelled": (make_labelled, OF_LABELS, "&by=task"),
+    "paid": (make_paid, PAID, ""),
     "detected": (make_detected, OF_DETECTORS, "&by=task"),
 }
 

@@ -19,7 +19,6 @@ from django.test import Client
 from annotation.models import Label, Project
 from judging.models import Outcome
 from judging.results.filters import OutcomeFilter
-from judging.views.results.people_raters import RATINGS
 from judging.views.results.registry import PAGES
 from stats.paired import ONE_CLUSTER
 from tests.judging.builders_rated import bring_items, bring_labels, bring_scores, command
@@ -103,7 +102,7 @@ def hrefs(page: str, words: str) -> list[str]:
     return [one for one in found if words in one and re.search("view=(items|ratings)", one)]
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view != RATINGS])
+@pytest.mark.parametrize("view", VIEWS)
 def test_every_view_has_a_table_and_a_chart(browser: Client, view: str) -> None:
     page = shown(browser, f"view={view}")
     assert lines(page)

@@ -2,13 +2,14 @@
 often people have a majority."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 
 from django.urls import reverse
 
 from judging.models import Run
 from judging.results.aligning_people import EPSILONS, MEASURES
-from judging.views.results import cells, dots, grids, metrics, offered, people
+from judging.views.results import cells, dots, grids, metrics, offered, people, stacks
 from judging.views.results.cells import Rate, Row
 from judging.views.results.flat import Figure
 from judging.views.results.grids import Cell, Column, Line
@@ -182,7 +183,18 @@ def ratings(asked: Asked, tables: Sequence[Rows]) -> Shown:
     words = "The items that two people or more gave a number; each leads to its labels."
     if len(rows) > MOST_LINES:
         words += f" The first {MOST_LINES} of {len(rows):,} lines; narrow it down to see the rest."
-    return Shown(grids.of_lines("Ratings of people", columns, lines), None, words)
+    return Shown(grids.of_lines("Ratings of people", columns, lines), _divided(page, rows), words)
+
+
+def _divided(page: Metrics, rows: Rows) -> Drawing | None:
+    """How many items have a majority and how many have none, by metric and group."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        name = ": ".join(part for part in (page.title_of(row), page.group(row)) if part)
+        counts.setdefault(name, Counter())["yes" if row["decided"] else "no"] += 1
+    kinds = {"yes": "With a majority", "no": "Without"}
+    caption = "Items with and without a majority of people; the numbers are items."
+    return stacks.bars([*counts.items()], kinds, "Share of the items", caption)
 
 
 def _rating(page: Metrics, row: Row) -> Line:

@@ -1,4 +1,4 @@
-"""Data set, agreement and effort, and cost as pages: their figures by hand, and where they lead."""
+"""Data set, agreement and effort as pages: their figures by hand, and where they lead."""
 
 import re
 from html import unescape
@@ -9,8 +9,6 @@ from django.test import Client
 
 from annotation.leads import grouping
 from annotation.models import Item, Mark, Membership, Project
-from judging.models import Outcome, Reply
-from judging.running import runs
 from judging.views.results.kinds import Page
 from judging.views.results.offered import ANSWER_LENGTH
 from judging.views.results.registry import PAGES
@@ -18,12 +16,7 @@ from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import (
-    TWO_CALLS,
-    answer,
-    make_endpoint,
     make_items,
-    make_judged,
-    make_run,
 )
 from tests.judging.test_result_pages import lines
 
@@ -60,14 +53,6 @@ def labelled(project: Project, items: list[Item]) -> list[Membership]:
         for person, choice in zip(people, row, strict=True):
             make_label(item, person, choice, seconds=20)
     return people
-
-
-@pytest.fixture
-def asked(project: Project, items: list[Item]) -> None:
-    """A run whose every reply was answered; nothing has a price."""
-    run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
-    runs.plan(run)
-    answer(run)
 
 
 @pytest.fixture
@@ -300,54 +285,6 @@ def test_other_answers_lead_to_the_items_that_they_are_held_true_of(browser: Cli
     ]  # fmt: skip
     [checked] = re.findall(r'href="(/projects/errors/items/\?[^"]*checked[^"]*)"', page)
     assert len(keys(browser, checked)) == 5
-
-
-def test_costs_without_prices_are_dashes_with_a_reason(asked: None, browser: Client) -> None:
-    [line] = lines(shown(browser, "cost/"))
-    # A gold call and one of the perturbed answer of each of three resolved items.
-    assert line[2:4] == ["6", "6 of 6"]
-    assert line[6] == "— replies without a price"
-
-
-def test_what_a_detected_error_cost_is_drawn(asked: None, browser: Client) -> None:
-    Reply.objects.update(cost=1)
-    Outcome.objects.filter(item__key="item-2").update(result="detected")
-    page = shown(browser, "cost/")
-    assert '<script id="figures-chart" type="application/json">' in page
-    assert "Cost of a detected error by run." in page
-
-
-def test_where_nothing_was_paid_no_noughts_are_drawn(
-    asked: None, project: Project, browser: Client
-) -> None:
-    assert "Nothing was paid that is known of. Tokens, in and out by run." in shown(
-        browser, "cost/"
-    )
-    Reply.objects.update(cost=0, tokens_in=0, tokens_out=0)
-    page = shown(browser, "cost/")
-    assert '<script id="figures-chart"' not in page
-    assert "Nothing was paid that is known of. There is no chart." in page
-
-
-def test_what_was_paid_for_nothing_says_so(asked: None, browser: Client) -> None:
-    Reply.objects.update(cost=1)
-    Outcome.objects.update(result="undetected")
-    assert "Nothing was detected for what was paid. Tokens" in shown(browser, "cost/")
-
-
-def test_the_error_items_of_a_detector_are_those_held_for_an_error(
-    project: Project, browser: Client
-) -> None:
-    errors = make_items(project, 2, "error", ability="", category="")
-    clean = make_items(project, 1, "no_error", ability="", category="")
-    said = [(errors[0], "detected"), (errors[1], "undetected"), (clean[0], "detected")]
-    make_judged(project, said, strategy="detect-1a", endpoint=make_endpoint("https://a.invalid/v1"))
-    page = shown(browser, "cost/")
-    [line] = lines(page)
-    assert (line[1], line[8]) == ("2", "1")
-    every, detected = re.findall(r'href="([^"]*truth=error[^"]*)"', page)
-    assert keys(browser, every) == ["item-1", "item-2"]
-    assert keys(browser, detected) == ["item-1"]
 
 
 @pytest.mark.parametrize("role", ["annotator", "adjudicator"])

@@ -96,7 +96,8 @@ class Asked:
     def wish(self) -> Wish:
         """What the rows follow from, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
-        return Wish(self.project, self.table, runs, tuple(self.by))
+        by = tuple(self.by) if self._kind.grouped or self._kind.groups else ()
+        return Wish(self.project, self.table, runs, by)
 
     def state(self) -> str:
         return states.of(self.project, self._resting, of_people=self._kind.of_people)

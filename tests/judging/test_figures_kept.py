@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
@@ -77,6 +78,17 @@ def test_a_table_is_made_once_by_a_worker_and_then_answered_from_what_is_kept(
     assert isinstance(kept, Made)
     assert kept.at
     assert kept.rows == fresh(judged, "undetected")
+
+
+@pytest.mark.django_db
+def test_a_table_without_groups_is_made_once_whatever_is_grouped_beside_it(judged: Project) -> None:
+    first = made(judged, "compare")
+    again = figures.ask(judged, "compare", QueryDict("by=category"))
+    assert isinstance(again, Made)
+    assert again.at == first.at
+    assert isinstance(figures.ask(judged, "missing", QueryDict("by=category")), Making)
+    assert isinstance(figures.ask(judged, "missing", QueryDict("by=ability")), Making)
+    assert len(figures.due(timezone.now())) == 2
 
 
 @pytest.mark.django_db

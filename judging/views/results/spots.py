@@ -134,9 +134,10 @@ def _words(rows: Rows) -> str:
         "Undetected rates of a slice of the error items against the rest, with 95 % intervals that"
         " allow for items of one question being alike. But for categories and abilities the"
         " difference is within categories (Mantel and Haenszel), so that no slice is blind for"
-        " holding hard categories. p is one-sided, of whole clusters or items dealt anew; q is"
-        " adjusted for all slices tested (Benjamini and Hochberg). A blind spot has 20 items in 10"
-        " clusters or more, a difference of 10 points or more and q below 0.05. This is"
+        " holding hard categories; its sign may differ from that of the two rates. p is one-sided,"
+        " of whole clusters or items dealt anew; q is adjusted for all slices tested (Benjamini and"
+        " Hochberg). A blind spot has 20 items in 10 clusters or more, a difference of 10 points or"
+        " more and q below 0.05. This is"
         f" exploratory: look at the items before you believe it. Slices tested: {tests}."
     )
 

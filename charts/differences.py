@@ -10,7 +10,7 @@ from charts import marks, values
 from charts.axes import Axis
 
 STEP = 32
-TITLE = "Difference of detection rates in points"
+TITLE = "Difference in points"
 AXIS = Axis(-100, 100, "+.0f", "+.1f")
 
 

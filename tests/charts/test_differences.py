@@ -17,7 +17,7 @@ def test_pairs_stand_in_their_order_with_what_they_rest_on() -> None:
 
 def test_points_are_told_as_points() -> None:
     mark = dots(FOUND)["layer"][-1]["encoding"]
-    assert mark["x"]["axis"]["title"] == "Difference of detection rates in points"
+    assert mark["x"]["axis"]["title"] == "Difference in points"
     assert {one.get("format") for one in mark["tooltip"]} == {None, "+.1f", ","}
 
 

@@ -101,9 +101,16 @@ def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Cl
 
 
 def test_a_run_without_a_blind_spot_shows_the_slices_with_the_least_p() -> None:
-    rows = [{"blind": False, "p": p} for p in (0.9, None, 0.2, 0.1, 0.5, 0.3)]
+    rows = [{"blind": False, "p": p, "difference": 0.1} for p in (0.9, None, 0.2, 0.1, 0.5, 0.3)]
     told = spots._told(rows, spots.SPOTS)
     assert [row["p"] for row in told] == [0.1, 0.2, 0.3, 0.5, 0.9]
+
+
+def test_slices_that_are_missed_no_more_than_the_rest_are_near_to_nothing() -> None:
+    rows = [{"blind": None, "p": None, "difference": one} for one in (-0.2, None, 0.1, 0.0)]
+    assert spots._told(rows, spots.SPOTS) == [rows[2]]
+    # With none that is missed more, there are still slices to look at.
+    assert spots._told(rows[:2], spots.SPOTS) == rows[:2]
 
 
 def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:

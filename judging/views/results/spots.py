@@ -58,7 +58,8 @@ def _told(rows: Rows, which: str) -> Rows:
     """Those of one run that are asked for."""
     if which == SPOTS:
         blind = [row for row in rows if row["blind"]]
-        return blind or sorted(rows, key=_by_p)[:NEAREST]
+        worse = [row for row in rows if (row["difference"] or 0) > 0]
+        return blind or sorted(worse or rows, key=_by_p)[:NEAREST]
     return rows if which == ALL else rows[:MOST]
 
 

@@ -5,7 +5,7 @@
 #   make test  [ARGS=...]   all tests; REQUIRE_SERVICES=1 makes a missing service a failure
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
 #   make bench              measure what must stay fast
-#   make bench-large        the same of a project of a million items, on PostgreSQL
+#   make bench-large        the same of a million items, and of millions of outcomes
 #   make format             let the formatter and the linter correct what they can
 #   make setup [PYTHON=...] the virtual environment alone
 #   make lock               write the locks anew after a change of dependencies in pyproject.toml
@@ -65,6 +65,7 @@ bench-large: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.labelling --large
 	$(BIN)/python -m benchmarks.asking --large
 	$(BIN)/python -m benchmarks.figures --outcomes 1000000
+	$(BIN)/python -m benchmarks.figures --outcomes 10000000 --databases postgresql --kinds perturbed
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +87,7 @@ class Aligned:
                 yield self.groups[place], part
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """An outcome; `group` is what groups its item, without the length of its answer."""
 
     item: int
@@ -125,9 +124,7 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
     rows = _rows(chosen, groupings)
     lengths = _lengths(chosen) if None in groupings else {}
     groups, clusters, task = _Numbers(), _Numbers(), tasktypes.of_project(project)
-    places = {
-        pk: [groups[_group(groupings, row, lengths)] for row in found] for pk, found in rows.items()
-    }
+    places = {pk: _places(groupings, found, lengths, groups) for pk, found in rows.items()}
     metrics = {run.pk: aligning_metrics.of_strategy(asked[run.pk], task) for run in chosen}
     people = _people(project, chain.from_iterable(metrics.values()))
     return [
@@ -135,12 +132,12 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
             run=run,
             metric=metric,
             groups=tuple(groups),
-            group=np.array(places[run.pk], dtype=int),
+            group=places[run.pk],
             **of_items,
-            **_numbers(metric, rows[run.pk], people[metric.parts]),
+            **_numbers(metric, rows[run.pk], apart, people[metric.parts]),
         )
         for run in chosen
-        for of_items in [_of_items(rows[run.pk], clusters)]
+        for of_items, apart in [(_of_items(rows[run.pk], clusters), _apart(rows[run.pk]))]
         for metric in metrics[run.pk]
     ]
 
@@ -167,6 +164,18 @@ def _rows(runs: Sequence[Run], named: Sequence[Grouping | None]) -> dict[int, li
         ).iterator(AT_A_TIME):
             found[run].append(_Row(item, key, position, cluster, cause, values, tuple(group)))
     return found
+
+
+def _places(
+    named: Sequence[Grouping | None],
+    rows: Sequence[_Row],
+    lengths: Mapping[int, str],
+    groups: _Numbers,
+) -> Ints:
+    """The number of each item's group."""
+    if not named:
+        return np.full(len(rows), groups[()])
+    return np.array([groups[_group(named, row, lengths)] for row in rows], dtype=int)
 
 
 def _group(named: Sequence[Grouping | None], row: _Row, lengths: Mapping[int, str]) -> Group:
@@ -208,28 +217,37 @@ def _of_items(rows: Sequence[_Row], clusters: _Numbers) -> dict[str, NDArray[Any
     }
 
 
-def _numbers(metric: Metric, rows: Sequence[_Row], people: Said) -> dict[str, NDArray[Any]]:
+def _apart(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
+    """Those of which not all numbers are there, with their places."""
+    names = {_OFF_SCALE, deciding.PARTS_MISSING}
+    return [(place, row) for place, row in enumerate(rows) if not names.isdisjoint(row.values)]
+
+
+def _numbers(
+    metric: Metric, rows: Sequence[_Row], apart: Iterable[tuple[int, _Row]], people: Said
+) -> dict[str, NDArray[Any]]:
     evaluator = np.array([metric.of_evaluator(row.values) for row in rows], dtype=float)
-    given = np.array([_given(metric, row.values) for row in rows], dtype=float)
+    given = np.full(len(rows), nan)
+    cause = np.array([row.cause for row in rows], dtype=object)
+    for place, row in apart:
+        given[place], cause[place] = _given(metric, row.values), _cause(metric, row)
     return {
         "people": np.array([people.get(row.item, nan) for row in rows], dtype=float),
         "evaluator": evaluator,
         "given": np.where(np.isnan(evaluator), given, nan),
-        "cause": np.array([_cause(metric, row) for row in rows], dtype=object),
+        "cause": cause,
     }
 
 
 def _given(metric: Metric, values: Mapping[str, Any]) -> float:
     """What was recorded off the scale, if by one reply: of repeats those on it make the mean."""
-    off_scale = values.get(_OFF_SCALE)
-    if not off_scale or len(off_scale) != 1:
+    off_scale = values.get(_OFF_SCALE, [])
+    if len(off_scale) != 1:
         return nan
     return metric.of_given(off_scale[0]["said"])
 
 
 def _cause(metric: Metric, row: _Row) -> str:
     """Why there is no number; a total says so of the first of its parts."""
-    causes = row.values.get(deciding.PARTS_MISSING)
-    if not causes:
-        return row.cause
+    causes = row.values.get(deciding.PARTS_MISSING, {})
     return next((causes[part] for part in metric.parts if part in causes), row.cause)

@@ -66,6 +66,7 @@ bench-large: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.asking --large
 	$(BIN)/python -m benchmarks.figures --outcomes 1000000
 	$(BIN)/python -m benchmarks.figures --outcomes 10000000 --databases postgresql --kinds perturbed
+	$(BIN)/python -m benchmarks.exporting --items 1000000
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .

@@ -6,17 +6,18 @@ Everything ever said is there; what is no longer in force says so in columns of 
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import QuerySet
+
 from annotation import tasktypes
 from annotation.models import Comment, Mark, Project, Resolution, Revision, TaskTypeVersion
+from annotation.querysets.parts import in_parts
 from annotation.tasktypes import TaskType
-
-CHUNK = 500
 
 
 def revisions(project: Project) -> Iterator[dict[str, Any]]:
     """Every state of every item's texts, and where it comes from: the import, or a correction."""
-    found = Revision.objects.filter(item__project=project).select_related("item", "author")
-    for revision in found.order_by("item__position", "number").iterator(chunk_size=CHUNK):
+    found = Revision.objects.order_by("item__position", "number")
+    for revision in _read(found, found.filter(item__project=project), "item", "author"):
         yield {
             "item": revision.item.key,
             "revision": revision.number,
@@ -33,9 +34,9 @@ def revisions(project: Project) -> Iterator[dict[str, Any]]:
 def resolutions(project: Project) -> Iterator[dict[str, Any]]:
     """Everything that was ever held true of an item, with the value of each field of its own."""
     names = resolved_fields(project)
-    found = Resolution.objects.of_project(project).select_related("item", "revision", "member")
-    found = found.defer("revision__texts", "item__fields")
-    for one in found.order_by("item__position", "created_at", "pk").iterator(chunk_size=CHUNK):
+    found = Resolution.objects.order_by("item__position", "created_at", "pk")
+    mine, bulky = found.of_project(project), found.defer("revision__texts", "item__fields")
+    for one in _read(bulky, mine, "item", "revision", "member"):
         yield {
             "item": one.item.key,
             "revision": one.revision.number,
@@ -55,9 +56,8 @@ def resolutions(project: Project) -> Iterator[dict[str, Any]]:
 
 def comments(project: Project) -> Iterator[dict[str, Any]]:
     """What people told each other about items; `mentions` are aliases."""
-    found = Comment.objects.filter(item__project=project).select_related("item", "member")
-    ordered = found.prefetch_related("mentions").order_by("created_at", "pk")
-    for comment in ordered.iterator(chunk_size=CHUNK):
+    found = Comment.objects.prefetch_related("mentions").order_by("created_at", "pk")
+    for comment in _read(found, found.filter(item__project=project), "item", "member"):
         yield {
             "item": comment.item.key,
             "annotator": comment.member.alias,
@@ -70,8 +70,8 @@ def comments(project: Project) -> Iterator[dict[str, Any]]:
 
 def marks(project: Project) -> Iterator[dict[str, Any]]:
     """Skips, flags, and who saw what others said, from when until when."""
-    found = Mark.objects.filter(item__project=project).select_related("item", "member")
-    for mark in found.order_by("created_at", "pk").iterator(chunk_size=CHUNK):
+    found = Mark.objects.order_by("created_at", "pk")
+    for mark in _read(found, found.filter(item__project=project), "item", "member"):
         yield {
             "item": mark.item.key,
             "annotator": mark.member.alias,
@@ -80,6 +80,12 @@ def marks(project: Project) -> Iterator[dict[str, Any]]:
             "created_at": mark.created_at,
             "ended_at": mark.ended_at,
         }
+
+
+def _read(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
+    """The rows of `mine` with what they name, some at a time, all in the order of `every`."""
+    for ids in in_parts(mine):
+        yield from every.filter(pk__among=ids).select_related(*named)
 
 
 def resolution_columns(project: Project) -> tuple[str, ...]:

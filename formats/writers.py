@@ -11,6 +11,7 @@ from uuid import UUID
 
 from formats.typeset import write_latex, write_markdown
 
+Values = dict[str, Any]
 Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -84,33 +85,48 @@ def _write_delimited(
     writer = csv.writer(stream, delimiter=delimiter)
     writer.writerow([_defused(name) for name in columns])
     count = 0
-    for cells in _cells(rows, columns, _csv_cell):
+    for cells in _whole(rows, columns, _csv_cells):
         writer.writerow(cells)
         count += 1
     return count
 
 
 def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    names = [_json(name) for name in columns]
-    for cells in _cells(rows, columns, _json):
-        pairs = (f"{name}: {cell}" for name, cell in zip(names, cells, strict=True))
-        yield "{" + ", ".join(pairs) + "}"
+    for [line] in _whole(rows, columns, _json_line):
+        yield line
 
 
-def _cells(
-    rows: Iterable[dict[str, Any]], columns: Sequence[str], form: Callable[[Any], str]
+def _whole(
+    rows: Iterable[dict[str, Any]], columns: Sequence[str], form: Callable[[Values], list[str]]
 ) -> Iterator[list[str]]:
+    """Each row's chosen columns in a form, which is Unicode through and through."""
+    wanted = list(columns)
     for number, row in enumerate(rows, start=1):
-        yield [_cell(row.get(column), form, number, column) for column in columns]
+        values = row if list(row) == wanted else {name: row.get(name) for name in wanted}
+        try:
+            texts = form(values)
+            "".join(texts).encode("utf-8")
+        except (ValueError, TypeError) as error:
+            raise ValueError(_fault(values, form, number)) from error
+        yield texts
 
 
-def _cell(value: Any, form: Callable[[Any], str], number: int, column: str) -> str:
-    try:
-        text = form(value)
-        text.encode("utf-8")
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"row {number}, column '{column}' cannot be written: {error}") from error
-    return text
+def _fault(values: Values, form: Callable[[Values], list[str]], number: int) -> str:
+    """Which of a row's columns cannot be written, and why."""
+    for column, value in values.items():
+        try:
+            "".join(form({column: value})).encode("utf-8")
+        except (ValueError, TypeError) as error:
+            return f"row {number}, column '{column}' cannot be written: {error}"
+    return f"row {number} cannot be written"
+
+
+def _json_line(values: Values) -> list[str]:
+    return [_json(values)]
+
+
+def _csv_cells(values: Values) -> list[str]:
+    return [_csv_cell(value) for value in values.values()]
 
 
 def _csv_cell(value: Any) -> str:
@@ -126,10 +142,6 @@ def _defused(text: str) -> str:
     return "'" + text if dangerous else text
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
@@ -138,3 +150,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     raise TypeError(f"{type(value).__name__} has no form in this format")
+
+
+# One for all: to make one takes longer than to write a cell.
+_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).encode

@@ -81,14 +81,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
             resolution_rule=Subquery(settled.values("rule")[:1]),
         )
 
-    def with_resolved_values(self) -> ItemQuerySet:
-        """With `resolution_values` and `resolution_reason` besides, for an export."""
-        settled = self._resolutions().filter(item=OuterRef("pk"))
-        return self.with_resolution().annotate(
-            resolution_values=Subquery(settled.values("values")[:1]),
-            resolution_reason=Subquery(settled.values("reason")[:1]),
-        )
-
     def behind(self, item_id: int) -> ItemQuerySet:
         """Those that come after this one in the order of `work_slots`."""
         return self.filter(pk__gt=item_id)

@@ -27,7 +27,10 @@ class LabelQuerySet(models.QuerySet[Any]):
         """All of them, oldest first, with what a row names."""
         named = ("item", "revision", "member", "task_type", "guidelines", "supersedes", "slot")
         bulky = ("revision__texts", "item__fields", "task_type__definition", "guidelines__text")
-        return self.select_related(*named).defer(*bulky).order_by("created_at", "pk")
+        return self.select_related(*named).defer(*bulky).oldest_first()
+
+    def oldest_first(self) -> LabelQuerySet:
+        return self.order_by("created_at", "pk")
 
     def current(self) -> LabelQuerySet:
         return self.filter(current=True)
@@ -186,6 +189,10 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         """What a label of who decides has made, also if it holds no more."""
         made = {"source": "adjudicated", "created_at": decision.created_at}
         return self.filter(item=decision.item_id, member=decision.member_id, **made)
+
+    def held_of(self, items: Iterable[int]) -> ResolutionQuerySet:
+        """What is held true of the items of these ids."""
+        return self.current().filter(item__among=items)
 
     def of_items(self, items: Iterable[Item]) -> ResolutionQuerySet:
         return self.filter(item__in=items)

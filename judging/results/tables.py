@@ -10,8 +10,9 @@ from django.db.models import Exists, OuterRef
 
 from annotation import tables as annotation_tables
 from annotation.models import Project
+from annotation.querysets.parts import in_parts
 from annotation.tables import Table
-from judging.models import Call, Outcome, Run
+from judging.models import Call, Outcome, Request, Run
 from judging.results import (
     absent,
     audited,
@@ -182,50 +183,54 @@ def columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
 
 def calls(project: Project) -> Iterator[dict[str, Any]]:
     """Every call of the project's runs with the reply it got and what was read in it."""
-    found = (
-        Call.objects.filter(run__project=project)
-        .select_related("run", "outcome__item", "outcome__revision", "request__reply")
-        .prefetch_related("request__reply__readings")
-        .order_by("run__number", "outcome__item__position", "pk")
-    )
-    for call in found.iterator(chunk_size=500):
-        yield {**_call(call), **_reply(call)}
+    named = ("outcome__item", "outcome__revision", "request__reply")
+    bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
+    found = Call.objects.order_by("outcome__item__position", "pk")
+    whole = found.select_related(*named).defer(*bulky).prefetch_related("request__reply__readings")
+    for run in Run.objects.in_project(project).order_by("number"):
+        for ids in in_parts(found.filter(run=run)):
+            for call in whole.filter(pk__among=ids):
+                yield {**_call(run, call), **_reply(run, call.request)}
 
 
 def outcomes(project: Project) -> Iterator[dict[str, Any]]:
     """Every outcome of the project's runs, one a run, item and axis; the figures are made of those
     that are `counted`."""
     counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
-    found = (
-        Outcome.objects.filter(run__project=project)
-        .select_related("run__strategy", "run__endpoint", "item", "revision")
-        .annotate(is_counted=Exists(counted))
-    )
-    for outcome in found.order_by("run__number", "item__position", "axis").iterator(1000):
-        yield {
-            "run": outcome.run.number,
-            "endpoint": outcome.run.endpoint.name,
-            "strategy": outcome.run.strategy.slug,
-            "item": outcome.item.key,
-            "revision": outcome.revision.number,
-            "ability": outcome.ability,
-            "category": outcome.category,
-            "source_ability": outcome.source_ability,
-            "cluster": outcome.cluster,
-            "score_invariant": outcome.invariant,
-            "axis": outcome.axis,
-            "result": outcome.result,
-            "detail": outcome.detail,
-            "cause": outcome.cause,
-            "values": outcome.values,
-            "counted": outcome.is_counted,
-        }
+    found = Outcome.objects.order_by("item__position", "axis")
+    whole = found.select_related("item", "revision").annotate(is_counted=Exists(counted))
+    whole = whole.defer("item__fields", "revision__texts")
+    runs = Run.objects.in_project(project).select_related("strategy", "endpoint")
+    for run in runs.order_by("number"):
+        for ids in in_parts(found.filter(run=run)):
+            yield from (_outcome(run, outcome) for outcome in whole.filter(pk__among=ids))
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _outcome(run: Run, outcome: Any) -> dict[str, Any]:
+    return {
+        "run": run.number,
+        "endpoint": run.endpoint.name,
+        "strategy": run.strategy.slug,
+        "item": outcome.item.key,
+        "revision": outcome.revision.number,
+        "ability": outcome.ability,
+        "category": outcome.category,
+        "source_ability": outcome.source_ability,
+        "cluster": outcome.cluster,
+        "score_invariant": outcome.invariant,
+        "axis": outcome.axis,
+        "result": outcome.result,
+        "detail": outcome.detail,
+        "cause": outcome.cause,
+        "values": outcome.values,
+        "counted": outcome.is_counted,
+    }
+
+
+def _call(run: Run, call: Call) -> dict[str, Any]:
     request = call.request
     return {
-        "run": call.run.number,
+        "run": run.number,
         "item": call.outcome.item.key,
         "revision": call.outcome.revision.number,
         "role": call.role,
@@ -239,11 +244,11 @@ def _call(call: Call) -> dict[str, Any]:
     }
 
 
-def _reply(call: Call) -> dict[str, Any]:
-    reply = getattr(call.request, "reply", None)
+def _reply(run: Run, request: Request) -> dict[str, Any]:
+    reply = getattr(request, "reply", None)
     if reply is None:
         return {}
-    reading = next((one for one in reply.readings.all() if one.parser == call.run.parser), None)
+    reading = next((one for one in reply.readings.all() if one.parser == run.parser), None)
     return {
         "finish": reply.finish,
         "model": reply.model,
@@ -253,7 +258,7 @@ def _reply(call: Call) -> dict[str, Any]:
         "cost": reply.cost,
         "asked_at": reply.asked_at,
         "seconds": reply.seconds,
-        "parser": call.run.parser,
+        "parser": run.parser,
         "value": reading and reading.value,
         "path": reading and reading.path,
         "cause": reading and reading.cause,

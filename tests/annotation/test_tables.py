@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from annotation import importing, queue
-from annotation.models import Comment, Item, Mark, PracticeRound, Project
+from annotation import importing, queue, tables
+from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
+from annotation.querysets.parts import in_parts
 from annotation.tables import TABLES
 from formats.writers import write_csv
 from tests.annotation.test_pace import NOW, give
@@ -60,6 +61,43 @@ def test_items_say_their_current_texts_and_what_is_held_true() -> None:
     assert (second["duplicate_of"], second["resolution"], second["claim"]) == ("a", None, None)
     assert second["fields"] == {"weight": 3}
     assert (first["values"], first["reason"], second["values"]) == ({"choice": "invalid"}, "", None)
+
+
+def test_rows_come_some_at_a_time_in_the_order_asked_for() -> None:
+    project = make_project()
+    ids = [make_item(project).pk for _ in range(5)]
+    assert list(in_parts(Item.objects.order_by("-position"), 2)) == [
+        ids[:2:-1],
+        ids[2:0:-1],
+        ids[:1],
+    ]
+    assert list(in_parts(Item.objects.none())) == []
+
+
+def test_items_keep_their_order_over_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "in_parts", lambda found: in_parts(found, 2))
+    project = make_project()
+    items = [make_item(project, key) for key in "eabdc"]
+    make_resolution(items[3], "invalid")
+    found = rows("items", project)
+    assert [row["key"] for row in found] == list("eabdc")
+    assert [row["resolution"] for row in found] == [None, None, None, "invalid", None]
+
+
+def test_of_the_items_only_those_found_are_written() -> None:
+    project = make_project()
+    for key in "abc":
+        make_item(project, key)
+    found = tables.items(project, Item.objects.in_project(project).with_key_like("b"))
+    assert [row["key"] for row in found] == ["b"]
+
+
+def test_people_stand_under_aliases_alone(every: Project) -> None:
+    names = {"username": "ada.lovelace", "first_name": "Ada-Augusta", "email": "ada@example.org"}
+    Account.objects.filter(memberships__project=every).update(**names)
+    written = str([rows(name, every) for name in TABLES])
+    assert every.members.get().alias in written
+    assert not [name for name in names.values() if name in written]
 
 
 def test_labels_keep_their_whole_history_under_an_alias() -> None:

@@ -70,6 +70,13 @@ def test_jsonl_writes_the_chosen_columns_in_order_and_nothing_escaped():
     assert text == '{"a": null, "b": "blå\u2028"}\n{"a": 0.1, "b": null}\n'
 
 
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_the_order_and_number_of_columns_is_the_table_s_not_the_row_s(write):
+    rows = [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": 2, "c": 3}]
+    first, *others = written(write, rows, ["a", "b"]).splitlines()[-3:]
+    assert others == [first, first]
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_table_is_one_json_document(count):
     rows = [{"rate": 0.1 * number, "other": 1} for number in range(count)]

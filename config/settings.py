@@ -7,6 +7,8 @@
 `DEBUG`          1 or 0, default 0
 `SITE_URL`       https://... of a deployment; turns on what TLS makes possible
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
+`EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
+`EMAIL_FROM`     the address that e-mail comes from
 """
 
 import hashlib
@@ -15,37 +17,19 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from config.environment import MAIL_PORTS
+from config.environment import address as _address
+from config.environment import flag as _flag
+from config.environment import mail as _mail
+from config.environment import names as _names
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("VAR_DIR", BASE_DIR / "var"))
-
-
-def _flag(name: str, default: str) -> bool:
-    value = os.environ.get(name, default).strip().lower()
-    if value not in {"0", "1", "true", "false"}:
-        raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
-    return value in {"1", "true"}
-
-
-def _names(name: str, default: str) -> list[str]:
-    names = [part.strip() for part in os.environ.get(name, default).split(",")]
-    if not all(names) and names != [""]:
-        raise ImproperlyConfigured(f"{name} has an empty name in it: separate names by one comma.")
-    return [part for part in names if part]
-
-
-def _address(name: str, schemes: set[str]) -> str:
-    value = os.environ.get(name, "").strip()
-    parts = urlsplit(value)
-    if value and (parts.scheme not in schemes or not parts.hostname):
-        wanted = " or ".join(f"{scheme}://host" for scheme in sorted(schemes))
-        raise ImproperlyConfigured(f"{name} is not an address of the form {wanted}.")
-    return value
 
 
 def _database() -> dict[str, Any]:
@@ -148,6 +132,8 @@ INSTALLED_APPS = [
     "template_partials",
     "rest_framework",
     "drf_spectacular",
+    "allauth",
+    "allauth.account",
 ]
 MIDDLEWARE = [
     # First, so that what the others refuse carries the policy too.
@@ -161,6 +147,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -182,16 +169,38 @@ TEMPLATES = [
 
 AUTH_USER_MODEL = "annotation.Account"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-    )
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
+    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword")
 ]
-LOGIN_URL = "login"
+PASSWORDS_IN_WORDS = "At least 8 characters, no common word, and not like your name."
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
-LOGOUT_REDIRECT_URL = "login"
+LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+# Nobody signs up: accounts come from invitations, which are links that only the invited have.
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+# Who asks for a reset is told the same whether the account exists, and only accounts get e-mail.
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_FORMS = {
+    "login": "config.signing.LoginForm",
+    "change_password": "config.signing.ChangePasswordForm",
+    "set_password": "config.signing.SetPasswordForm",
+    "reset_password": "config.signing.ResetPasswordForm",
+    "reset_password_from_key": "config.signing.ResetPasswordKeyForm",
+}
+# Limits are counted by address, and a deployment sees only the address of its proxy.
+ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SITE_URL else 0
+
+MAIL = _mail(_address("EMAIL_URL", set(MAIL_PORTS)), os.environ.get("EMAIL_FROM", "").strip())
+EMAIL_BACKEND, DEFAULT_FROM_EMAIL = MAIL.backend, MAIL.sender
+EMAIL_HOST, EMAIL_PORT = MAIL.host, MAIL.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL.scheme == "smtp+tls", MAIL.scheme == "smtps"
+EMAIL_TIMEOUT = 10
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"

@@ -1,5 +1,5 @@
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
-from django.contrib.auth import views as auth
 from django.urls import include, path
 
 from config.health import healthz
@@ -9,8 +9,9 @@ urlpatterns = [
     path("api/v1/", include("config.api")),
     path("", include("annotation.urls")),
     path("", include("judging.urls")),
-    path("accounts/login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("accounts/", include("config.accounts")),
     path("healthz", healthz, name="healthz"),
+    # One door for everybody, so that the limits on wrong passwords hold there too.
+    path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/", admin.site.urls),
 ]

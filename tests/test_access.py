@@ -40,7 +40,14 @@ RULES: dict[str, dict[str, str]] = {
     "keys/": {"GET": "signed in", "POST": "signed in"},
     "healthz": {"GET": "anyone"},
     "accounts/login/": {"GET": "anyone", "POST": "anyone"},
-    "accounts/logout/": {"POST": "anyone"},
+    "accounts/logout/": {"GET": "anyone", "POST": "anyone"},
+    "accounts/inactive/": {"GET": "anyone"},
+    "accounts/password/change/": {"GET": "signed in", "POST": "signed in"},
+    "accounts/password/set/": {"GET": "signed in", "POST": "signed in"},
+    "accounts/password/reset/": {"GET": "anyone", "POST": "anyone"},
+    "accounts/password/reset/done/": {"GET": "anyone"},
+    "accounts/password/reset/key/done/": {"GET": "anyone"},
+    "accounts/password/reset/key/<uidb36>-<key>/": {"GET": "anyone", "POST": "anyone"},
     "endpoints/": {"GET": "run"},
     "endpoints/new/": {"GET": "site", "POST": "site"},
     "endpoints/<str:name>/": {"GET": "run"},
@@ -183,7 +190,7 @@ RULES: dict[str, dict[str, str]] = {
 OF_DJANGO = ("admin/", "accounts/")
 # The admin's own pages are many and made by Django: one rule for all but the way in and out.
 ADMIN_RULES = {
-    "admin/login/": {"GET": "anyone", "POST": "anyone"},
+    "admin/login/": {"GET": "site", "POST": "site"},
     "admin/logout/": {"POST": "anyone"},
 }
 ADMIN_RULE = {"GET": "site", "POST": "site"}
@@ -210,7 +217,7 @@ def world(db: None) -> World:
     names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
     names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
-    names |= {"picture": "svg", "text": "txt"}
+    names |= {"picture": "svg", "text": "txt", "uidb36": "1"}
     return World(people, names | {"url": "nothing", "id": "1"})
 
 
@@ -300,6 +307,9 @@ def is_closed(status: int, location: str) -> bool:
 
 def turned_away(world: World, route: str, person: str) -> tuple[int, str]:
     """401 or the way to sign in for who is not; 404 for strangers; 403 for members."""
+    if route == "admin/login/":
+        way_in = "/accounts/login/?next=%2Fadmin%2Flogin%2F"
+        return (302, way_in) if person == "anonymous" else (403, "")
     if route.startswith("admin/"):
         return 302, f"/admin/login/?next={quoted(world.address(route))}"
     if person == "anonymous" and route.startswith("api/"):

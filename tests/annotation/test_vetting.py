@@ -231,7 +231,7 @@ def test_signing_in_again_after_a_submission_leads_to_the_item_and_stores_nothin
     sign_in = Client().post(url(name, member), shown(queue.undo(member))).headers["Location"]
     client = Client()
     page = client.post(
-        sign_in, {"username": member.account.username, "password": PASSWORD}, follow=True
+        sign_in, {"login": member.account.username, "password": PASSWORD}, follow=True
     )
     assert page.redirect_chain[-1] == (url("vet", member), 302)
     assert Label.objects.get().withdrawn_at

@@ -102,10 +102,21 @@ def test_pages_of_a_project(open_page: OpenPage, name: str, width: int, scheme: 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
 @pytest.mark.parametrize(
-    "path", ["/accounts/login/", "/", "/tokens/", "/keys/", "/help/", "/patterns/", "/nowhere/"]
-)
+    "path", ["/", "/tokens/", "/keys/", "/help/", "/patterns/", "/nowhere/",
+             "/accounts/logout/", "/accounts/password/change/"]
+)  # fmt: skip
 def test_pages_outside_projects(
     open_page: OpenPage, member: Membership, path: str, width: int, scheme: str
 ) -> None:
-    visitor = path == "/accounts/login/"
-    checked(open_page(None if visitor else member.account, path, **look(width, scheme)))
+    checked(open_page(member.account, path, **look(width, scheme)))
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+@pytest.mark.parametrize(
+    "path", ["login/", "inactive/", "password/reset/", "password/reset/done/",
+             "password/reset/key/1-no/", "password/reset/key/done/"]
+)  # fmt: skip
+def test_pages_before_one_is_signed_in(
+    open_page: OpenPage, db: None, path: str, width: int, scheme: str
+) -> None:
+    checked(open_page(None, f"/accounts/{path}", **look(width, scheme)))

@@ -217,7 +217,7 @@ def test_someone_signed_out_comes_back_to_the_same_item_and_choice(
     page.keyboard.press("4")
     expect(page.locator("#trouble")).to_contain_text("signed out")
     page.click("#trouble a")
-    page.fill("[name=username]", member.account.username)
+    page.fill("[name=login]", member.account.username)
     page.fill("[name=password]", "a-long-enough-password")
     page.click("main button")
     wait_for(page, "item-01")

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.django_db
     ("path", "headers", "status"),
     [
         ("/accounts/login/", {}, 200),
-        ("/admin/login/", {}, 200),
+        ("/admin/login/", {}, 302),
+        ("/accounts/password/reset/", {}, 200),
         ("/api/v1/projects/", {}, 401),
         ("/nowhere/", {}, 404),
         ("/healthz", {}, 200),

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 FILE = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
-VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR"]
+VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR", "EMAIL_URL", "EMAIL_FROM"]
 POSTGRESQL = "postgresql://blindspot@127.0.0.1/blindspot"
 KEY = "k" * 50
 
@@ -51,6 +51,10 @@ BAD = [
     ("SECRET_KEY", {"SECRET_KEY": "short"}),
     ("SECRET_KEY", {"DATABASE_URL": POSTGRESQL}),
     ("SECRET_KEY", {"REDIS_URL": "redis://127.0.0.1"}),
+    ("EMAIL_URL", {"EMAIL_URL": "mail.example", "EMAIL_FROM": "tool@mail.example"}),
+    ("EMAIL_URL", {"EMAIL_URL": "smtps://mail.example:no", "EMAIL_FROM": "tool@mail.example"}),
+    ("EMAIL_FROM", {"EMAIL_URL": "smtps://mail.example"}),
+    ("EMAIL_FROM", {"EMAIL_URL": "smtps://mail.example", "EMAIL_FROM": "somebody"}),
 ]
 
 
@@ -109,3 +113,31 @@ def test_no_script_or_style_may_be_inline(settings_from: Settings) -> None:
     policy = settings_from()["CONTENT_SECURITY_POLICY"]["DIRECTIVES"]
     sources = {str(source) for each in policy.values() for source in each}
     assert not any("unsafe" in source for source in sources)
+
+
+def test_without_a_mail_server_e_mail_is_written_to_the_output(settings_from: Settings) -> None:
+    assert settings_from()["EMAIL_BACKEND"] == "django.core.mail.backends.console.EmailBackend"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "port", "tls", "ssl"),
+    [("smtp", 25, False, False), ("smtp+tls", 587, True, False), ("smtps", 465, False, True)],
+)
+def test_a_mail_server_is_named_by_its_address(
+    settings_from: Settings, scheme: str, port: int, tls: bool, ssl: bool
+) -> None:
+    url = f"{scheme}://me%40mail.example:a%2Fb@mail.example"
+    settings = settings_from(EMAIL_URL=url, EMAIL_FROM="tool@mail.example")
+    assert settings["EMAIL_BACKEND"] == "django.core.mail.backends.smtp.EmailBackend"
+    assert (settings["EMAIL_HOST"], settings["EMAIL_PORT"]) == ("mail.example", port)
+    assert (settings["EMAIL_HOST_USER"], settings["EMAIL_HOST_PASSWORD"]) == (
+        "me@mail.example", "a/b",
+    )  # fmt: skip
+    assert (settings["EMAIL_USE_TLS"], settings["EMAIL_USE_SSL"]) == (tls, ssl)
+    assert settings["DEFAULT_FROM_EMAIL"] == "tool@mail.example"
+
+
+def test_only_behind_a_proxy_is_its_word_on_the_address_taken(settings_from: Settings) -> None:
+    assert settings_from()["ALLAUTH_TRUSTED_PROXY_COUNT"] == 0
+    site = {"DATABASE_URL": POSTGRESQL, "SECRET_KEY": KEY, "SITE_URL": "https://blindspot.example"}
+    assert settings_from(**site)["ALLAUTH_TRUSTED_PROXY_COUNT"] == 1

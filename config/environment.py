@@ -1,0 +1,71 @@
+"""How a variable of the environment is read, and refused loudly when wrong."""
+
+import os
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+# The ways to a mail server, with the port that is meant where none is named: without TLS, with
+# TLS once connected, with TLS from the start.
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
+
+
+@dataclass(frozen=True)
+class Mail:
+    """Where e-mail is handed in. Without a host it is written to the server's output."""
+
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: str = ""
+    scheme: str = ""
+    sender: str = "blindspot@localhost"
+
+    @property
+    def backend(self) -> str:
+        return f"django.core.mail.backends.{'smtp' if self.host else 'console'}.EmailBackend"
+
+
+def flag(name: str, default: str) -> bool:
+    value = os.environ.get(name, default).strip().lower()
+    if value not in {"0", "1", "true", "false"}:
+        raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
+    return value in {"1", "true"}
+
+
+def names(name: str, default: str) -> list[str]:
+    found = [part.strip() for part in os.environ.get(name, default).split(",")]
+    if not all(found) and found != [""]:
+        raise ImproperlyConfigured(f"{name} has an empty name in it: separate names by one comma.")
+    return [part for part in found if part]
+
+
+def address(name: str, schemes: set[str]) -> str:
+    value = os.environ.get(name, "").strip()
+    parts = urlsplit(value)
+    if value and (parts.scheme not in schemes or not parts.hostname):
+        wanted = " or ".join(f"{scheme}://host" for scheme in sorted(schemes))
+        raise ImproperlyConfigured(f"{name} is not an address of the form {wanted}.")
+    return value
+
+
+def mail(url: str, sender: str) -> Mail:
+    """What EMAIL_URL and EMAIL_FROM say."""
+    if not url:
+        return Mail(sender=sender or Mail.sender)
+    if "@" not in sender:
+        raise ImproperlyConfigured("EMAIL_FROM is required beside EMAIL_URL: name@host.")
+    parts = urlsplit(url)
+    try:
+        port = parts.port or MAIL_PORTS[parts.scheme]
+    except ValueError as error:
+        raise ImproperlyConfigured("EMAIL_URL has a port that is no number.") from error
+    return Mail(
+        host=parts.hostname or "",
+        port=port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        scheme=parts.scheme,
+        sender=sender,
+    )

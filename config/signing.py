@@ -1,0 +1,48 @@
+"""The forms of signing in and of passwords, in our words."""
+
+from typing import Any
+
+from allauth.account import forms
+from django.conf import settings
+
+
+class _Plain:
+    """Labels in our words, and none a second time inside its field."""
+
+    labels: dict[str, str] = {}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = getattr(self, "fields", {})
+        for name, field in fields.items():
+            field.widget.attrs.pop("placeholder", None)
+            field.label = self.labels.get(name, field.label)
+            field.help_text = settings.PASSWORDS_IN_WORDS if name == "password1" else ""
+
+
+class LoginForm(_Plain, forms.LoginForm):
+    labels = {"login": "User name or e-mail address", "password": "Password"}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].widget.attrs |= {"autocomplete": "username", "autofocus": True}
+
+
+class ChangePasswordForm(_Plain, forms.ChangePasswordForm):
+    labels = {
+        "oldpassword": "Password until now",
+        "password1": "New password",
+        "password2": "New password once more",
+    }
+
+
+class SetPasswordForm(_Plain, forms.SetPasswordForm):
+    labels = ChangePasswordForm.labels
+
+
+class ResetPasswordForm(_Plain, forms.ResetPasswordForm):
+    labels = {"email": "E-mail address of your account"}
+
+
+class ResetPasswordKeyForm(_Plain, forms.ResetPasswordKeyForm):
+    labels = ChangePasswordForm.labels

@@ -1,0 +1,107 @@
+"""The way in: who gets in, who has to wait, and how one comes by a new password."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.core import mail
+from django.core.cache import cache
+from django.test import Client
+
+from annotation.models import Account
+from tests.builders import PASSWORD, make_account
+
+pytestmark = pytest.mark.django_db
+LOGIN = "/accounts/login/"
+RESET = "/accounts/password/reset/"
+NEW = {"password1": "quite-another-word", "password2": "quite-another-word"}
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_tried_yet() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def account() -> Account:
+    return make_account("ada", email="ada@lab.example")
+
+
+def gets_in(client: Client, login: str, password: str) -> bool:
+    return bool(client.post(LOGIN, {"login": login, "password": password}).status_code == 302)
+
+
+@pytest.mark.parametrize("login", ["ada", "ada@lab.example"])
+def test_one_signs_in_by_user_name_or_address(client: Client, account: Account, login: str) -> None:
+    assert not gets_in(client, login, "wrong")
+    assert gets_in(client, login, PASSWORD)
+    assert client.get("/").status_code == 200
+
+
+def test_a_closed_account_stays_out_even_with_its_password(client: Client) -> None:
+    make_account("gone", is_active=False)
+    client.post(LOGIN, {"login": "gone", "password": PASSWORD})
+    assert client.get("/").status_code == 302
+
+
+def test_after_five_wrong_passwords_the_right_one_has_to_wait(
+    client: Client, account: Account
+) -> None:
+    assert not any(gets_in(client, "ada", f"wrong{number}") for number in range(5))
+    assert not gets_in(client, "ada", PASSWORD)
+    cache.clear()
+    assert gets_in(client, "ada", PASSWORD)
+
+
+def test_who_tries_very_often_is_told_to_wait_on_a_page_of_ours(client: Client) -> None:
+    answers = [client.post(LOGIN, {"login": f"a{n}", "password": "x"}) for n in range(31)]
+    assert answers[-1].status_code == 429
+    assert b"Too many attempts" in answers[-1].content
+
+
+def test_the_administration_has_no_door_of_its_own(client: Client) -> None:
+    answer = client.post("/admin/login/", {"username": "ada", "password": PASSWORD})
+    assert answer.headers["Location"].startswith(f"{LOGIN}?next=")
+
+
+def test_nobody_signs_up_by_themselves(client: Client) -> None:
+    assert client.get("/accounts/signup/").status_code == 404
+
+
+def test_signing_out_takes_a_press(client: Client, account: Account) -> None:
+    client.force_login(account)
+    client.get("/accounts/logout/")
+    assert client.get("/").status_code == 200
+    client.post("/accounts/logout/")
+    assert client.get("/").status_code == 302
+
+
+def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account: Account) -> None:
+    client.post(RESET, {"email": "ada@lab.example"})
+    [message] = mail.outbox
+    assert message.to == ["ada@lab.example"]
+    link = re.findall(r"http://testserver(/\S+)", message.body)[0]
+    form = client.get(link).headers["Location"]
+    assert client.post(form, NEW).status_code == 302
+    assert gets_in(Client(), "ada", NEW["password1"])
+    assert b"does not work any more" in Client().get(link).content
+
+
+def test_who_asks_for_a_reset_does_not_learn_who_has_an_account(
+    client: Client, account: Account
+) -> None:
+    known = client.post(RESET, {"email": "ada@lab.example"})
+    unknown = client.post(RESET, {"email": "nobody@lab.example"})
+    assert known.headers["Location"] == unknown.headers["Location"]
+    assert [message.to for message in mail.outbox] == [["ada@lab.example"]]
+
+
+def test_one_changes_the_password_knowing_the_old_one(client: Client, account: Account) -> None:
+    client.force_login(account)
+    client.post("/accounts/password/change/", {"oldpassword": "wrong", **NEW})
+    assert gets_in(Client(), "ada", PASSWORD)
+    client.post("/accounts/password/change/", {"oldpassword": PASSWORD, **NEW})
+    assert gets_in(Client(), "ada", NEW["password1"])
+    assert client.get("/").status_code == 200

@@ -52,10 +52,16 @@ def slots_for(project: Project, item: Item) -> list[Slot]:
             stage=Stage.WORK,
             number=number,
             position=item.position,
-            reason="" if number <= project.overlap else Reason.SHARE,
+            reason=reason,
         )
-        for number in range(1, 1 + wanted(project, item.key))
+        for number, reason in numbers_for(project, item.key)
     ]
+
+
+def numbers_for(project: Project, key: str) -> list[tuple[int, str]]:
+    """The same as the number of each slot and why there is such a one."""
+    every = range(1, 1 + wanted(project, key))
+    return [(number, "" if number <= project.overlap else Reason.SHARE.value) for number in every]
 
 
 def wanted(project: Project, key: str) -> int:

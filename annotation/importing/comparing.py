@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.importing.drafts import Draft
-from annotation.models import Item, Project, Resolution, Revision, texts_digest
+from annotation.models import Item, Project, Resolution, Revision
 from formats.rows import BadRow
 
 
@@ -39,7 +39,9 @@ def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Known]:
     if project is None:
         return known
     keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
-    items = Item.objects.filter(project=project, key__in=keys).select_related("duplicate_of")
+    items = list(Item.objects.filter(project=project, key__in=keys).select_related("duplicate_of"))
+    if not items:
+        return known
     right = {one.item_id: one for one in Resolution.objects.current().known().of_items(items)}
     for item in items:
         facts = _facts(item, right.get(item.pk))
@@ -57,15 +59,14 @@ def sort_out(drafts: list[Draft], known: dict[str, Known], report: Report) -> li
     """The drafts that are new; the others are counted as unchanged, bad or in conflict."""
     fresh = []
     for draft in drafts:
-        digest = texts_digest(draft.texts)
         entry = known.get(draft.key)
         if entry is None and (reason := _cannot_repeat(draft, known)):
             report.bad.append(draft.bad("repeats", reason))
         elif entry is None:
-            known[draft.key] = Known({digest}, _said(draft), decided=_decided(draft))
+            known[draft.key] = Known({draft.digest}, _said(draft), decided=_decided(draft))
             fresh.append(draft)
             report.new += 1
-        elif reason := _conflict(entry, draft, digest):
+        elif reason := _conflict(entry, draft):
             report.conflicts.append(draft.bad("key", reason))
         else:
             report.unchanged += 1
@@ -83,10 +84,10 @@ def _cannot_repeat(draft: Draft, known: dict[str, Known]) -> str:
     return ""
 
 
-def _conflict(entry: Known, draft: Draft, digest: str) -> str:
+def _conflict(entry: Known, draft: Draft) -> str:
     if entry.deleted:
         return "was deleted here; its key is kept. Restore the item instead of importing it."
-    if digest not in entry.digests:
+    if draft.digest not in entry.digests:
         return (
             "exists with other texts. Nothing was changed; give the new texts a key of their own."
         )

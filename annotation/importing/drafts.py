@@ -4,9 +4,10 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from annotation import answers, tasktypes, taxonomy
+from annotation import answers, digests, tasktypes, taxonomy
 from annotation.errors import FieldError
 from formats.rows import BadRow, Row
 
@@ -41,6 +42,15 @@ class Draft:
     fields: dict[str, Any]
     known: answers.Answer | None = None
     decided: answers.Answer | None = None
+
+    @cached_property
+    def written(self) -> str:
+        """The texts as they are stored, and as their digest is made."""
+        return digests.written_texts(self.texts)
+
+    @cached_property
+    def digest(self) -> str:
+        return digests.of_written(self.written)
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this draft, turned down after all."""
@@ -160,7 +170,7 @@ def _text(values: dict[str, Any], name: str) -> str:
 def _key(key: str) -> str:
     if not key or len(key) > KEY_LENGTH:
         raise _Fault("key", f"must have 1 to {KEY_LENGTH} characters.")
-    if any(unicodedata.category(character).startswith("C") for character in key):
+    if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
         raise _Fault("key", "holds control characters. Take them out.")
     # Browsers take such parts out of an address, so no link could lead to the item.
     if {".", ".."} & set(key.split("/")):
@@ -215,7 +225,8 @@ def _cluster(question: str) -> str:
 
 def _check_storable(values: dict[str, Any]) -> None:
     for name, value in values.items():
-        if not all(map(_is_storable, _strings([name, value]))):
+        told = (name, value) if isinstance(value, str) else _strings([name, value])
+        if not all(map(_is_storable, told)):
             raise _Fault(
                 ascii(name)[1:-1],
                 "holds a character that cannot be stored (NUL or half a surrogate pair).",
@@ -236,7 +247,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _is_storable(text: str) -> bool:
     try:
-        text.encode("utf-8")
+        _ = text.isascii() or text.encode("utf-8")
     except UnicodeEncodeError:
         return False
     return "\0" not in text

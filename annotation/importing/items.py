@@ -4,14 +4,15 @@ Idempotent by item key: the same row again is nothing new; other texts, or anyth
 otherwise, are a reported conflict and never an overwrite.
 """
 
-from collections.abc import Iterable
-from itertools import islice
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation import answers, assigning, tasktypes, writing
+from annotation import answers, assigning, bulk, tasktypes, writing
 from annotation import known as known_answers
 from annotation.importing.comparing import Known, Report, known_of, sort_out
 from annotation.importing.drafts import Draft
@@ -23,13 +24,24 @@ from annotation.models import (
     Resolution,
     Revision,
     Slot,
-    texts_digest,
 )
 from annotation.querysets import ERROR_ITEM, SI_ITEM
 from formats.rows import BadRow
 
-# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
-BATCH = 50
+# Small enough that a batch commits well within 200 ms, so that people can label meanwhile, and
+# that it is no burden to memory, however large the texts are.
+BATCH = 250
+BATCH_CHARACTERS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A draft with its place in the project and the ids that its rows get."""
+
+    draft: Draft
+    position: int
+    item: int
+    revision: int
 
 
 def store(
@@ -48,9 +60,8 @@ def store(
     project that is not there yet (None); it keeps what it must know of every item.
     """
     report = Report()
-    stream = iter(drafts)
     imagined: dict[str, Known] = {}
-    while batch := list(islice(stream, BATCH)):
+    for batch in _batches(drafts):
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
         good = [draft for draft in batch if isinstance(draft, Draft)]
         if project is None or dry_run:
@@ -65,6 +76,20 @@ def store(
     return report
 
 
+def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]:
+    batch: list[Draft | BadRow] = []
+    size = 0
+    for draft in drafts:
+        batch.append(draft)
+        # Which also makes the digest, so that nobody waits for that in a transaction.
+        size += len(draft.written) if isinstance(draft, Draft) and draft.digest else 0
+        if len(batch) >= BATCH or size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
 def _lock(project: Project) -> None:
     # Two imports take turns, and neither can choose a position or a key that the other takes.
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
@@ -74,92 +99,117 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     if not drafts:
         return
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
+    places = range(last + 1, last + 1 + len(drafts))
+    ids = bulk.ids(Item, len(drafts)), bulk.ids(Revision, len(drafts))
+    entries = list(map(_Entry, drafts, places, *ids))
+    bulk.copy(Item, _items(project, entries))
+    bulk.copy(Revision, [_revision(entry) for entry in entries])
+    unknown = [entry for entry in entries if not entry.draft.known]
+    found = [_known(entry) for entry in entries if entry.draft.known]
+    found += [_accepted(entry) for entry in unknown if accept]
+    Resolution.objects.bulk_create(found)
+    if not accept:
+        working = (entry for entry in unknown if not entry.draft.repeats)
+        bulk.copy(Slot, [slot for entry in working for slot in _slots(project, entry)])
+
+
+def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
     compared = tasktypes.of_version(project.task_type).diff
-    items = [
-        _item(project, draft, position, _flags(draft.texts, compared))
-        for position, draft in enumerate(drafts, start=last + 1)
+    originals = _originals(project, entries)
+    return [
+        {
+            "id": entry.item,
+            "project_id": project.pk,
+            "key": entry.draft.key,
+            "position": entry.position,
+            "category": entry.draft.category,
+            "ability": entry.draft.ability,
+            "source_ability": entry.draft.source_ability,
+            "cluster": entry.draft.cluster,
+            "origin": entry.draft.origin,
+            "purpose": entry.draft.purpose,
+            "duplicate_of_id": originals.get(entry.draft.repeats),
+            "fields": json.dumps(entry.draft.fields),
+            "flags": json.dumps(_flags(entry.draft, compared)),
+        }
+        for entry in entries
     ]
-    _link_duplicates(project, items, drafts)
-    texts = [draft.texts for draft in drafts]
-    revisions = Revision.objects.bulk_create(
-        Revision(item=item, number=1, texts=text, digest=texts_digest(text))
-        for item, text in zip(items, texts, strict=True)
-    )
-    pairs = list(zip(revisions, drafts, strict=True))
-    Resolution.objects.bulk_create(
-        known_answers.resolution(revision, draft.known, None, timezone.now())
-        for revision, draft in pairs
-        if draft.known
-    )
-    unknown = [(revision, draft) for revision, draft in pairs if not draft.known]
-    if accept:
-        Resolution.objects.bulk_create(_accepted(revision, draft) for revision, draft in unknown)
-    else:
-        Slot.objects.bulk_create(
-            slot for revision, _ in unknown for slot in _slots(project, revision.item)
-        )
 
 
-def _item(project: Project, draft: Draft, position: int, flags: list[str]) -> Item:
-    return Item(
-        project=project,
-        key=draft.key,
-        position=position,
-        category=draft.category,
-        ability=draft.ability,
-        source_ability=draft.source_ability,
-        cluster=draft.cluster,
-        origin=draft.origin,
-        purpose=draft.purpose,
-        fields=draft.fields,
-        flags=flags,
-    )
+def _originals(project: Project, entries: list["_Entry"]) -> dict[str, int]:
+    """The ids of the items that others repeat, by key: they came before or come along."""
+    keys = {entry.draft.repeats for entry in entries if entry.draft.repeats}
+    if not keys:
+        return {}
+    found = Item.objects.filter(project=project, key__in=keys).values_list("key", "pk")
+    return dict(found) | {entry.draft.key: entry.item for entry in entries}
 
 
-def _flags(texts: dict[str, Any], compared: tuple[str, str] | None) -> list[str]:
-    """What asks for a look at the two texts that the task type compares, if it does."""
-    if compared is None:
+def _flags(draft: Draft, compared: tuple[str, str] | None) -> list[str]:
+    """What asks for a look at the two texts that the task type compares, if it does.
+
+    Not for a repeat: its texts are the original's.
+    """
+    if compared is None or draft.repeats:
         return []
-    before, after = (texts.get(name, "") for name in compared)
+    before, after = (draft.texts.get(name, "") for name in compared)
     if before == after:
         return ["identical"]
-    if before.split() == after.split():
+    if not _differ_in_a_word(before, after) and before.split() == after.split():
         return ["white-space-only"]
     return []
 
 
-def _link_duplicates(project: Project, items: list[Item], drafts: list[Draft]) -> None:
-    """Insert the items, those that others repeat first, and point the repeats at them."""
-    repeats = {draft.key: draft.repeats for draft in drafts if draft.repeats}
-    Item.objects.bulk_create(item for item in items if item.key not in repeats)
-    if not repeats:
-        return
-    originals = {
-        item.key: item for item in Item.objects.filter(project=project, key__in=repeats.values())
+def _differ_in_a_word(before: str, after: str) -> bool:
+    """Whether the first characters that differ both belong to a word, which most changes tell."""
+    alike, unlike = 0, min(len(before), len(after)) + 1
+    while unlike - alike > 1:
+        middle = (alike + unlike) // 2
+        same = before[alike:middle] == after[alike:middle]
+        alike, unlike = (middle, unlike) if same else (alike, middle)
+    first = before[alike : alike + 1], after[alike : alike + 1]
+    return all(one and not one.isspace() for one in first)
+
+
+def _revision(entry: "_Entry") -> dict[str, Any]:
+    return {
+        "id": entry.revision,
+        "item_id": entry.item,
+        "number": 1,
+        "texts": entry.draft.written,
+        "digest": entry.draft.digest,
     }
-    repeating = [item for item in items if item.key in repeats]
-    for item in repeating:
-        item.duplicate_of = originals[repeats[item.key]]
-        item.flags = []  # a flag asks for a look at the texts, and those are the original's
-    Item.objects.bulk_create(repeating)
 
 
-def _accepted(revision: Revision, draft: Draft) -> Resolution:
-    by_category = answers.Answer(SI_ITEM if draft.effect == "none" else ERROR_ITEM, {}, "")
-    said = draft.decided or by_category
+def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
+    for number, reason in assigning.numbers_for(project, entry.draft.key):
+        yield {
+            "project_id": project.pk,
+            "item_id": entry.item,
+            "number": number,
+            "position": entry.position,
+            "reason": reason,
+        }
+
+
+def _known(entry: "_Entry") -> Resolution:
+    assert entry.draft.known
+    revision = Revision(pk=entry.revision, item=Item(pk=entry.item))
+    return known_answers.resolution(revision, entry.draft.known, None, timezone.now())
+
+
+def _accepted(entry: "_Entry") -> Resolution:
+    by_category = answers.Answer(SI_ITEM if entry.draft.effect == "none" else ERROR_ITEM, {}, "")
+    said = entry.draft.decided or by_category
     return Resolution(
-        item=revision.item,
-        revision=revision,
+        item_id=entry.item,
+        revision_id=entry.revision,
         value=said.value,
         values=said.values,
         comment=said.explanation,
         rule="accepted at import",
         source=Resolution.Source.IMPORTED,
     )
-
-
-def _slots(project: Project, item: Item) -> list[Slot]:
-    return assigning.slots_for(project, item) if item.duplicate_of_id is None else []
 
 
 def _record(project: Project, report: Report, accept: bool, member: Membership | None) -> None:

@@ -1,7 +1,8 @@
 """The human half in tables: who works on what, what an item says, what people said of it."""
 
+from annotation.digests import texts_digest
 from annotation.models.desk import Comment, Draft, Mark, PracticeRound
-from annotation.models.items import Diff, Item, Revision, texts_digest
+from annotation.models.items import Diff, Item, Revision
 from annotation.models.labels import Label, Resolution
 from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
 from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat

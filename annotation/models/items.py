@@ -1,5 +1,3 @@
-import hashlib
-import json
 from typing import Any
 
 from django.db import models
@@ -63,12 +61,6 @@ class Item(models.Model):
     def value_of(self, name: str) -> Any:
         """A column of its kind, or a field that the import gave; None if it has none."""
         return getattr(self, name) if name in OF_KIND else self.fields.get(name)
-
-
-def texts_digest(texts: dict[str, str]) -> str:
-    """SHA-256 of texts by name; the order of the names does not matter."""
-    canonical = json.dumps(texts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Revision(models.Model):

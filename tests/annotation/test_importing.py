@@ -8,7 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
-from annotation.models import Event, Item, Project, Resolution, Revision, Slot
+from annotation.importing import items
+from annotation.models import Event, Item, Project, Resolution, Revision, Slot, texts_digest
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -253,3 +254,42 @@ def test_a_batch_costs_a_fixed_number_of_queries(
     path = rows(*(GOOD | {"key": str(number)} for number in range(100)))
     with django_assert_max_num_queries(32):
         run(path)
+
+
+@pytest.mark.parametrize(
+    "before, after, flags",
+    [
+        ("Six of\n ten.", "Six  of ten. ", ["white-space-only"]),
+        ("Six of ten.", " Six of ten.", ["white-space-only"]),
+        ("Six", "Sixty", []),
+        ("Six of", "Six", []),
+        ("a bc", "ab c", []),
+        ("Six", "Ten", []),
+        ("Six", "Six", ["identical"]),
+    ],
+)
+def test_texts_that_differ_in_spaces_only_are_flagged(
+    rows: Any, before: str, after: str, flags: list[str]
+) -> None:
+    run(rows(GOOD | {"key": "a", "gold": before, "perturbed": after}))
+    assert Item.objects.get().flags == flags
+
+
+@pytest.mark.databases
+def test_a_file_of_several_batches_comes_in_whole_and_in_order(
+    rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(items, "BATCH", 7)
+    monkeypatch.setattr(items, "BATCH_CHARACTERS", 900)
+    told = [GOOD | {"key": f"k{number}", "cluster": "é\\n\t"} for number in range(40)]
+    told += [GOOD | {"key": "again", "repeats": "k3"}, GOOD | {"key": "last", "weight": [1, "ü"]}]
+    path = rows(*told)
+    assert "42 imported" in run(path)
+    stored = Item.objects.order_by("position")
+    assert [item.key for item in stored] == [row["key"] for row in told]
+    assert [item.position for item in stored] == list(range(1, 43))
+    assert Item.objects.get(key="last").fields == {"weight": [1, "ü"]}
+    assert Item.objects.get(key="again").duplicate_of == Item.objects.get(key="k3")
+    assert Slot.objects.count() == 41
+    assert {each.digest for each in Revision.objects.all()} == {texts_digest(builders.TEXTS)}
+    assert "42 unchanged" in run(path)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.jsonlines import rows
+from formats.jsonlines import rows, vet
 from formats.readers import read_jsonl
 from formats.rows import BadRow, FormatError, Limits, Row
 
@@ -95,3 +95,30 @@ def test_every_storable_object_comes_back(table, escaped):
     text = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in table)
     read = rows(io.BytesIO(text.encode()), "items.jsonl", Limits())
     assert [row.values for row in read] == table
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"a": 1}\nno JSON\n{"a": "\\u0000"}\n',
+        '\n\n[{"a": 1}]\n',
+        '{"a": 1}\n[1]\n',
+        "\n \n",
+        b'{"a": 1}\n\xff\n',
+        '{"a": 1}\n{"a": "' + "x" * 99 + '"}\n',
+        '{"a": 1}\n{"a": "' + "x" * 30 + '", "b": "' + "x" * 30 + '"}\n',
+        '{"a": 1}\n' + " " * 300 + "\n",
+    ],
+)
+def test_the_first_reading_finds_every_fault_of_the_file_and_no_other(content):
+    limits = Limits(field_bytes=60, row_bytes=200)
+    content = content if isinstance(content, bytes) else content.encode()
+
+    def fault(read):
+        try:
+            read(io.BytesIO(content), "f", limits)
+        except FormatError as error:
+            return str(error)
+        return ""
+
+    assert fault(vet) == fault(lambda *given: list(rows(*given)))

@@ -1,0 +1,84 @@
+"""Rows that are copied in come out as if each had been saved."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from annotation import bulk
+from annotation.models import Event, Item, Project
+from tests import builders
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+TEXT = "a\tb \\ \\N\nç\r你 %s"
+
+
+def item(project: Project, pk: int, **values: Any) -> dict[str, Any]:
+    return {
+        "id": pk,
+        "project_id": project.pk,
+        "key": f"copied-{pk}",
+        "position": pk,
+        "cluster": "c",
+        "fields": '{"told": "ü\\\\n"}',
+        **values,
+    }
+
+
+def test_a_copied_row_is_as_given_and_else_as_a_new_one() -> None:
+    project = builders.make_project()
+    first, second = bulk.ids(Item, 2)
+    rows = [item(project, first, category=TEXT), item(project, second, category="")]
+    bulk.copy(Item, rows)
+    copied, other = Item.objects.order_by("pk")
+    made = Item.objects.create(project=project, key="made", position=10_000)
+    assert (copied.pk, copied.category, copied.fields) == (first, TEXT, {"told": "ü\\n"})
+    assert (other.category, other.flags, other.dose, other.revision_number) == ("", [], None, 1)
+    assert (other.purpose, other.deleted_at) == (made.purpose, made.deleted_at)
+    assert abs((made.created_at - copied.created_at).total_seconds()) < 60
+
+
+def test_ids_are_new_and_nobody_gets_them_again() -> None:
+    project = builders.make_project()
+    kept = Item.objects.create(project=project, key="kept", position=1).pk
+    given = bulk.ids(Item, 3)
+    assert list(given) == sorted(set(given))
+    assert min(given) > kept
+    bulk.copy(Item, [item(project, pk) for pk in given])
+    assert Item.objects.create(project=project, key="next", position=10_000).pk > max(given)
+
+
+def test_a_row_that_is_there_already_is_a_fault_and_none_is_stored() -> None:
+    project = builders.make_project()
+    first, second = bulk.ids(Item, 2)
+    rows = [item(project, first), item(project, second, key=f"copied-{first}")]
+    with pytest.raises(IntegrityError), transaction.atomic():
+        bulk.copy(Item, rows)
+    assert not Item.objects.exists()
+
+
+def test_many_rows_cost_one_statement(django_assert_max_num_queries: Any) -> None:
+    project = builders.make_project()
+    given = bulk.ids(Item, 100)
+    with django_assert_max_num_queries(2):
+        bulk.copy(Item, [item(project, pk) for pk in given])
+        bulk.copy(Item, [])
+    assert Item.objects.count() == 100
+
+
+def test_times_and_nothing_come_out_as_they_went_in() -> None:
+    project = builders.make_project()
+    at = datetime(2026, 3, 1, 12, 30, 0, 250_000, tzinfo=UTC)
+    row = {
+        "project_id": project.pk,
+        "member_id": None,
+        "kind": "test",
+        "subject": "",
+        "created_at": connection.ops.adapt_datetimefield_value(at),
+    }
+    Event.objects.all().delete()
+    bulk.copy(Event, [row])
+    event = Event.objects.get()
+    assert (event.created_at, event.member, event.subject, event.data) == (at, None, "", {})

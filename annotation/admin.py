@@ -16,6 +16,7 @@ from annotation.models import (
     Diff,
     Event,
     GuidelinesVersion,
+    Invitation,
     Item,
     Job,
     Label,
@@ -92,6 +93,14 @@ class MembershipAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = ("alias", "project", "role", "made_by", "expires_at", "ended_at")
+    list_filter = ("project",)
+    list_select_related = ("project", "made_by")
+    search_fields = ("alias",)
 
 
 @admin.register(GuidelinesVersion)

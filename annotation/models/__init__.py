@@ -2,6 +2,7 @@
 
 from annotation.digests import texts_digest
 from annotation.models.desk import Comment, Draft, Mark, PracticeRound
+from annotation.models.invitations import Invitation
 from annotation.models.items import Diff, Item, Revision
 from annotation.models.labels import Label, Resolution
 from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
@@ -21,6 +22,7 @@ __all__ = [
     "Draft",
     "Event",
     "GuidelinesVersion",
+    "Invitation",
     "Item",
     "Job",
     "Label",

@@ -3,7 +3,7 @@
 from annotation.querysets.desk import CommentQuerySet, DraftQuerySet, MarkQuerySet
 from annotation.querysets.items import ItemQuerySet
 from annotation.querysets.labels import ERROR_ITEM, SI_ITEM, LabelQuerySet, ResolutionQuerySet
-from annotation.querysets.people import MembershipQuerySet, ProjectQuerySet
+from annotation.querysets.people import InvitationQuerySet, MembershipQuerySet, ProjectQuerySet
 from annotation.querysets.slots import SlotQuerySet
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "SI_ITEM",
     "CommentQuerySet",
     "DraftQuerySet",
+    "InvitationQuerySet",
     "ItemQuerySet",
     "LabelQuerySet",
     "MarkQuerySet",

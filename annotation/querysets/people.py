@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
 from django.db.models import Count, Max, OuterRef, Q, Subquery
 
 if TYPE_CHECKING:
-    from annotation.models import Account, Membership, Project
+    from annotation.models import Account, Invitation, Membership, Project
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
@@ -82,6 +83,12 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         """Active members who have one of the roles."""
         return self.filter(active=True, role__in=list(roles))
 
+    def who_manage(self) -> MembershipQuerySet:
+        """Those who can really sign in and do it."""
+        from annotation.models import RIGHTS
+
+        return self.with_role_in(RIGHTS["manage"]).filter(account__is_active=True)
+
     def who_label(self) -> MembershipQuerySet:
         """By alias, active ones, of a role that labels."""
         from annotation.models import RIGHTS
@@ -96,3 +103,25 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         if "\0" in alias:  # which PostgreSQL refuses to look for
             return None
         return self.filter(alias=alias).select_related("project__task_type").first()
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def in_project(self, project: Project) -> InvitationQuerySet:
+        return self.filter(project=project)
+
+    def named(self, alias: str) -> InvitationQuerySet:
+        return self.filter(alias=alias)
+
+    def waiting(self) -> InvitationQuerySet:
+        """Neither used nor taken back, though they may be too old."""
+        return self.filter(ended_at=None)
+
+    def usable(self, now: datetime) -> InvitationQuerySet:
+        return self.waiting().filter(expires_at__gt=now, project__archived_at=None)
+
+    def opened_by(self, digest: str) -> Invitation | None:
+        return self.filter(digest=digest).select_related("project", "made_by").first()
+
+    def end(self, now: datetime) -> int:
+        """For good, without the address; how many."""
+        return self.update(ended_at=now, email="")

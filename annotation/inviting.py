@@ -1,0 +1,104 @@
+"""How people come into a project: a lead makes a link, and who opens it becomes a member."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation import members, writing
+from annotation.errors import FieldError, Refused
+from annotation.models import Account, Event, Invitation, Membership
+
+# How many days a link can be used.
+DAYS = (1, 7, 30)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Who is invited, as what; without an address the lead hands the link over."""
+
+    alias: str
+    role: str
+    email: str = ""
+    days: int = 7
+
+
+def invite(lead: Membership, wanted: Wanted, *, now: datetime) -> tuple[Invitation, str]:
+    """A new invitation and the key of its link, which nobody can see again.
+
+    Raises FieldError if the project has a member of this name, or waits for one.
+    """
+    with writing.transact():
+        here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
+        here.exclude(pk__in=here.usable(now)).end(now)
+        if here.exists():
+            raise FieldError("An invitation under this name is open. Take it back first.", "alias")
+        if Membership.objects.in_project(lead.project).called([wanted.alias]).exists():
+            raise FieldError("Somebody in this project has this name. Choose another.", "alias")
+        made, key = Invitation.issue(
+            lead, wanted.alias, wanted.role, wanted.email, wanted.days, now
+        )
+        _record(made, lead, "nothing", "open")
+    return made, key
+
+
+def revoke(lead: Membership, invitation: Invitation, *, now: datetime) -> None:
+    """Make the link useless. One that was used already stays used."""
+    with writing.transact():
+        if Invitation.objects.filter(pk=invitation.pk).waiting().end(now):
+            _record(invitation, lead, "open", "taken back")
+
+
+def find(key: str, *, now: datetime) -> Invitation | None:
+    """The invitation that this key opens; None if it never did or does no more."""
+    if "\0" in key:  # which PostgreSQL refuses to look for
+        return None
+    return Invitation.objects.usable(now).opened_by(Invitation.digest_of(key))
+
+
+def accept(invitation: Invitation, account: Account, *, now: datetime) -> Membership:
+    """Make the account a member. Raises Refused if it is one, or the link was used meanwhile."""
+    with writing.transact():
+        there = Membership.objects.in_project(invitation.project).filter(account=account).first()
+        if there:
+            raise Refused(_already(there))
+        if Membership.objects.in_project(invitation.project).called([invitation.alias]).exists():
+            raise Refused("The name was given to somebody else. Ask for a new invitation.")
+        # By update-count: of two who press at once, one comes in.
+        if not Invitation.objects.filter(pk=invitation.pk, expires_at__gt=now).waiting().end(now):
+            raise Refused("This invitation was used or taken back. Ask for a new one.")
+        member = Membership.objects.create(
+            project=invitation.project,
+            account=account,
+            alias=invitation.alias,
+            role=invitation.role,
+            created_at=now,
+        )
+        Invitation.objects.filter(pk=invitation.pk).update(member=member)
+        _record(invitation, member, "open", "accepted")
+    return member
+
+
+def accept_anew(
+    invitation: Invitation, username: str, password: str, *, now: datetime
+) -> Membership:
+    """The same for somebody without an account, who gets one with the address of the invitation."""
+    with writing.transact():
+        account = Account.objects.create_user(username, email=invitation.email, password=password)
+        return accept(invitation, account, now=now)
+
+
+def _already(member: Membership) -> str:
+    if member.active:
+        return f"You are in this project already, as {member.alias}."
+    return "You are suspended in this project. A lead of it can let you go on."
+
+
+def _record(invitation: Invitation, by: Membership, old: str, new: str) -> None:
+    # Without the address, which is the account's alone.
+    Event.record(
+        members.INVITATION,
+        invitation.alias,
+        project_id=by.project_id,
+        member_id=by.pk,
+        old={"invitation": old},
+        new={"invitation": new, "role": invitation.role},
+    )

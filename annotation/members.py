@@ -1,0 +1,81 @@
+"""Who is in a project, and as what; every change is in the audit.
+
+Nobody is ever taken out: who is suspended keeps their labels, drafts and name, and comes back to
+them. A project never loses its last lead who can sign in.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db.models import QuerySet
+
+from annotation import assigning, writing
+from annotation.errors import Refused
+from annotation.models import Event, Membership, Project, Role, Slot
+
+CHANGE = "member"
+INVITATION = "invitation"
+
+
+def change_role(lead: Membership, member: Membership, role: str) -> None:
+    """From now on; what the member did stays as it is."""
+    with _locked(lead.project):
+        _change(lead, member, role=role)
+        _check_managed(lead.project)
+
+
+def suspend(lead: Membership, member: Membership) -> None:
+    """Let the member do nothing here; items that are kept for them go to everybody."""
+    if lead.pk == member.pk:
+        raise Refused("You cannot suspend yourself. Hand the project over first.")
+    with _locked(lead.project):
+        _change(lead, member, active=False)
+        _check_managed(lead.project)
+
+
+def restore(lead: Membership, member: Membership) -> None:
+    """Let the member go on where they were."""
+    with _locked(lead.project):
+        _change(lead, member, active=True)
+
+
+def hand_over(lead: Membership, member: Membership, role: str) -> None:
+    """Make the member a lead, and the lead who hands over what `role` says."""
+    with _locked(lead.project):
+        _change(lead, member, role=Role.LEAD)
+        _change(lead, lead, role=role)
+        if not Membership.objects.in_project(lead.project).who_manage().filter(pk=member.pk):
+            raise Refused(f"{member} cannot sign in to this project. Choose somebody who can.")
+
+
+def changes(project: Project) -> QuerySet[Event]:
+    """All changes of members and invitations, the last one first."""
+    return project.events.filter(kind__in=(CHANGE, INVITATION)).select_related("member")
+
+
+@contextmanager
+def _locked(project: Project) -> Iterator[None]:
+    # So that two leads do not take each other's role at the same moment.
+    with writing.transact():
+        Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
+        yield
+
+
+def _change(lead: Membership, member: Membership, **new: object) -> None:
+    """Store what differs, with an event that says what it was."""
+    member.refresh_from_db(fields=list(new))
+    old = {name: getattr(member, name) for name in new}
+    if old == new:
+        return
+    for name, value in new.items():
+        setattr(member, name, value)
+    member.save(update_fields=list(new))
+    place = {"project_id": lead.project.pk, "member_id": lead.pk}
+    Event.record(CHANGE, member.alias, **place, old=old, new=new)
+    if not member.can("label") and Slot.objects.kept_for(member.pk).exists():
+        assigning.take_back(lead, member)
+
+
+def _check_managed(project: Project) -> None:
+    if not Membership.objects.in_project(project).who_manage().exists():
+        raise Refused("The project would have no lead left. Make somebody else one first.")

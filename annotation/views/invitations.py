@@ -1,0 +1,80 @@
+"""Where an invitation leads: to a place in a project, with an account or without one yet."""
+
+from typing import Any
+
+from allauth.account.utils import perform_login
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.forms import UserCreationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from annotation import inviting
+from annotation.errors import Refused
+from annotation.models import Account, Invitation
+
+
+class AccountForm(UserCreationForm):
+    class Meta:
+        model = Account
+        fields = ("username",)
+        labels = {"username": "User name"}
+        help_texts = {"username": "With it you sign in. Others do not see it."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, label in (("password1", "Password"), ("password2", "Password once more")):
+            self.fields[name].label, self.fields[name].help_text = label, ""
+        self.fields["password1"].help_text = settings.PASSWORDS_IN_WORDS
+
+
+@sensitive_post_parameters("password1", "password2")
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def invitation(request: HttpRequest, invitation: str) -> HttpResponse:
+    """Say what it is an invitation to; a POST accepts it, so that no preview of a link does."""
+    found = inviting.find(invitation, now=timezone.now())
+    if found is None:
+        return render(request, "annotation/invitation_over.html", status=404)
+    if isinstance(request.user, Account):
+        return _by_account(request, found, request.user)
+    return _by_visitor(request, found)
+
+
+def _by_account(request: HttpRequest, found: Invitation, account: Account) -> HttpResponse:
+    trouble = ""
+    if "join" in request.POST:
+        try:
+            inviting.accept(found, account, now=timezone.now())
+        except Refused as refused:
+            trouble = str(refused)
+        else:
+            messages.success(request, f"Welcome. You are {found.alias} here.")
+            return redirect("project", found.project.slug)
+    status = 422 if request.method == "POST" else 200
+    context = {"invitation": found, "trouble": trouble}
+    return render(request, "annotation/invitation.html", context, status=status)
+
+
+def _by_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
+    form = AccountForm(request.POST or None)
+    trouble = ""
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        try:
+            member = inviting.accept_anew(
+                found, said["username"], said["password1"], now=timezone.now()
+            )
+        except Refused as refused:
+            trouble = str(refused)
+        else:
+            perform_login(request, member.account)
+            messages.success(request, f"Welcome. You are {found.alias} here.")
+            return redirect("project", found.project.slug)
+    status = 422 if request.method == "POST" else 200
+    context = {"invitation": found, "form": form, "trouble": trouble}
+    return render(request, "annotation/invitation.html", context, status=status)

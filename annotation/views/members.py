@@ -1,0 +1,163 @@
+"""The people of a project: who is what, and who may come."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.mail import send_mail
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation import access, inviting, members
+from annotation.errors import FieldError, Refused
+from annotation.models import Event, Invitation, Membership, Role
+
+SHOWN = 20
+
+
+class InviteForm(forms.Form):
+    alias = forms.CharField(
+        max_length=80,
+        label="Name in this project",
+        help_text="What screens and exports show. It need not be the person's own name.",
+    )
+    role = forms.ChoiceField(choices=Role.choices, label="Role")
+    email = forms.EmailField(
+        required=False,
+        label="E-mail address",
+        help_text="Where the link is sent. Without one you hand the link over yourself.",
+    )
+    days: Any = forms.TypedChoiceField(
+        choices=[(days, f"{days} day{'s' * (days > 1)}") for days in inviting.DAYS],
+        coerce=int,
+        initial=7,
+        label="The link can be used for",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def people(request: HttpRequest, slug: str) -> HttpResponse:
+    """Who is in the project; a POST changes one of them, or takes an invitation back."""
+    lead = access.member_for(request, slug, right="manage")
+    if request.method != "POST":
+        return _paint(request, lead)
+    if "revoke" in request.POST:
+        return _revoke(request, access.seated(lead))
+    member = Membership.objects.in_project(lead.project).named(request.POST.get("member", ""))
+    if member is None:
+        return _paint(request, lead, "Nobody here has this name.")
+    try:
+        said = _act(access.seated(lead), member, request.POST)
+    except Refused as refused:
+        return _paint(request, lead, str(refused))
+    messages.success(request, said)
+    still = Membership.objects.in_project(lead.project).who_manage().filter(account=lead.account)
+    return redirect("members" if still else "project", slug)
+
+
+def _act(lead: Membership, member: Membership, said: Any) -> str:
+    """Do what was asked, and say so."""
+    action, role = said.get("action"), said.get("role", "")
+    if action == "suspend":
+        members.suspend(lead, member)
+        return f"{member} is suspended. What {member} wrote is kept."
+    if action == "restore":
+        members.restore(lead, member)
+        return f"{member} can go on."
+    if role not in Role.values:
+        raise Refused("Choose a role from the list.")
+    if action == "hand-over":
+        members.hand_over(lead, member, role)
+        return f"{member} leads the project now. You are {role} in it."
+    members.change_role(lead, member, role)
+    return f"{member} is {role} now."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """A form to invite with; a POST shows the link, once."""
+    lead = access.member_for(request, slug, right="manage")
+    form = InviteForm(request.POST or None)
+    context = {"project": lead.project, "member": lead, "form": form}
+    if request.method == "POST" and form.is_valid():
+        try:
+            made, key = inviting.invite(
+                access.seated(lead), inviting.Wanted(**form.cleaned_data), now=timezone.now()
+            )
+        except FieldError as error:
+            form.add_error(error.field, str(error))
+        else:
+            link = request.build_absolute_uri(reverse("invitation", args=[key]))
+            context |= {"made": made, "link": link, "sent": _sent(made, link)}
+            return render(request, "annotation/invited.html", context)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "annotation/invite.html", context, status=status)
+
+
+def _sent(invitation: Invitation, link: str) -> bool | None:
+    """Whether the link went out by e-mail; None if it was not to.
+
+    Without a mail server nothing is sent, since the link would stand in the server's output.
+    """
+    if not invitation.email:
+        return None
+    if not settings.EMAIL_HOST:
+        return False
+    text = render_to_string("annotation/invitation.txt", {"invitation": invitation, "link": link})
+    try:
+        send_mail("An invitation to Blindspot", text, None, [invitation.email])
+    except OSError:  # as all errors of smtplib are
+        return False
+    return True
+
+
+def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:
+    number = request.POST["revoke"]
+    if not number.isascii() or not number.isdigit() or len(number) > 18:
+        raise Http404
+    waiting = Invitation.objects.in_project(lead.project)
+    invitation = get_object_or_404(waiting, pk=int(number))
+    inviting.revoke(lead, invitation, now=timezone.now())
+    messages.success(request, f"The invitation of {invitation.alias} cannot be used any more.")
+    return redirect("members", lead.project.slug)
+
+
+def _paint(request: HttpRequest, lead: Membership, trouble: str = "") -> HttpResponse:
+    project = lead.project
+    context = {
+        "project": project,
+        "member": lead,
+        "trouble": trouble,
+        "people": Membership.objects.in_project(project).for_progress(),
+        "roles": Role.values,
+        "invitations": Invitation.objects.in_project(project).waiting(),
+        "now": timezone.now(),
+        "changes": [(event, _told(event)) for event in members.changes(project)[:SHOWN]],
+    }
+    return render(request, "annotation/members.html", context, status=422 if trouble else 200)
+
+
+def _told(event: Event) -> list[tuple[str, Any, Any]]:
+    """What was changed from what to what, in words."""
+    old, new = event.data["old"], event.data["new"]
+    return [
+        ("state" if name == "active" else name, _plain(old.get(name)), _plain(value))
+        for name, value in new.items()
+    ]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "active" if value else "suspended"
+    return str(value or "")

@@ -1,0 +1,193 @@
+"""Invitations: one link, one person, once, until it expires or is taken back."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core import mail
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import inviting, members
+from annotation.errors import FieldError, Refused
+from annotation.inviting import Wanted
+from annotation.models import Account, Event, Invitation, Membership
+from tests.builders import PASSWORD, Cast, cast
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+NEW = {"username": "grace", "password1": "quite-another-word", "password2": "quite-another-word"}
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def signed_in(account: Account | None) -> Client:
+    client = Client()
+    assert account
+    client.force_login(account)
+    return client
+
+
+def made(people: Cast, **wanted: str) -> str:
+    """The address of an invitation that is open now."""
+    named = Wanted(**{"alias": "gh", "role": "annotator", **wanted})
+    return reverse("invitation", args=[inviting.invite(people.lead, named, now=timezone.now())[1]])
+
+
+def member(people: Cast, alias: str = "gh") -> Membership | None:
+    return Membership.objects.in_project(people.project).named(alias)
+
+
+def test_a_lead_makes_a_link_that_is_shown_once(people: Cast) -> None:
+    client = signed_in(people.lead.account)
+    said = {"alias": "gh", "role": "annotator", "days": "7"}
+    answer = client.post(reverse("members-invite", args=[people.project.slug]), said)
+    link = answer.content.decode().split('class="secret">')[1].split("<")[0]
+    key = link.rstrip("/").rpartition("/")[2]
+    page = client.get(reverse("members", args=[people.project.slug])).content.decode()
+    assert "<b>gh</b>, annotator" in page
+    assert key not in page
+    assert key not in str(Invitation.objects.values())
+    assert Client().get(link).status_code == 200
+
+
+def test_who_has_no_account_makes_one_and_is_in(people: Cast) -> None:
+    client, link = Client(), made(people, email="grace@lab.example", role="researcher")
+    assert client.post(link, NEW).status_code == 302
+    assert client.get(reverse("results", args=[people.project.slug])).status_code != 403
+    joined = member(people)
+    assert joined
+    assert (joined.role, joined.account.username) == ("researcher", "grace")
+    assert joined.account.email == "grace@lab.example"
+
+
+def test_a_weak_password_makes_no_account_and_leaves_the_link(people: Cast) -> None:
+    link = made(people)
+    weak = NEW | {"password1": "password", "password2": "password"}
+    assert Client().post(link, weak).status_code == 422
+    assert not Account.objects.filter(username="grace").exists()
+    assert Client().post(link, NEW).status_code == 302
+
+
+def test_who_is_signed_in_joins_with_a_press_and_not_by_looking(people: Cast) -> None:
+    client, link = signed_in(people.stranger), made(people)
+    assert client.get(link).status_code == 200
+    assert member(people) is None
+    assert client.post(link, {"join": "1"}).status_code == 302
+    joined = member(people)
+    assert joined
+    assert joined.account == people.stranger
+
+
+def test_who_signs_in_on_the_way_comes_back_to_the_invitation(people: Cast) -> None:
+    client, link = Client(), made(people)
+    [way] = re.findall(r'href="(/accounts/login/[^"]+)"', client.get(link).content.decode())
+    said = {"login": people.stranger.username, "password": PASSWORD}
+    assert client.post(way, said).headers["Location"] == link
+
+
+def test_a_link_works_once(people: Cast) -> None:
+    link = made(people)
+    Client().post(link, NEW)
+    second = Client().post(link, NEW | {"username": "other"})
+    assert second.status_code == 404
+    assert not Account.objects.filter(username="other").exists()
+
+
+def test_of_two_who_press_at_once_one_comes_in_and_no_account_is_left_over(people: Cast) -> None:
+    _, key = inviting.invite(people.lead, Wanted("gh", "annotator"), now=NOW)
+    both = [inviting.find(key, now=NOW), inviting.find(key, now=NOW)]
+    inviting.accept(both[0], people.stranger, now=NOW)
+    with pytest.raises(Refused):
+        inviting.accept_anew(both[1], "late", "quite-another-word", now=NOW)
+    assert not Account.objects.filter(username="late").exists()
+
+
+def test_an_old_link_opens_nothing_and_its_name_can_be_used_again(people: Cast) -> None:
+    _, key = inviting.invite(people.lead, Wanted("gh", "annotator", days=1), now=NOW)
+    later = NOW + timedelta(days=1)
+    assert inviting.find(key, now=later - timedelta(seconds=1))
+    assert inviting.find(key, now=later) is None
+    inviting.invite(people.lead, Wanted("gh", "annotator"), now=later)
+
+
+def test_an_invitation_that_expires_while_it_is_read_is_refused(people: Cast) -> None:
+    invitation, _ = inviting.invite(people.lead, Wanted("gh", "annotator", days=1), now=NOW)
+    with pytest.raises(Refused, match="Ask for a new one"):
+        inviting.accept(invitation, people.stranger, now=NOW + timedelta(days=2))
+    assert member(people) is None
+
+
+def test_a_link_that_was_taken_back_opens_nothing(people: Cast) -> None:
+    link, client = made(people, email="grace@lab.example"), signed_in(people.lead.account)
+    page = reverse("members", args=[people.project.slug])
+    assert client.post(page, {"revoke": Invitation.objects.get().pk}).status_code == 302
+    assert b"taken back" in Client().get(link).content
+    assert Invitation.objects.get().email == ""
+
+
+def test_nobody_takes_back_what_another_project_offers(people: Cast) -> None:
+    made(people)
+    elsewhere = cast_of_another()
+    page = reverse("members", args=[elsewhere.project.slug])
+    client = signed_in(elsewhere.lead.account)
+    for number in (Invitation.objects.get().pk, "²", "-1", "9" * 30):
+        assert client.post(page, {"revoke": number}).status_code == 404
+    assert Invitation.objects.waiting().exists()
+
+
+def cast_of_another() -> Cast:
+    Account.objects.filter(username__in=("admin", "stranger")).delete()
+    return cast()
+
+
+def test_names_stay_one_persons_alone(people: Cast) -> None:
+    with pytest.raises(FieldError, match="Choose another"):
+        inviting.invite(people.lead, Wanted("annotator", "annotator"), now=NOW)
+    inviting.invite(people.lead, Wanted("gh", "annotator"), now=NOW)
+    with pytest.raises(FieldError, match="Take it back first"):
+        inviting.invite(people.lead, Wanted("gh", "lead"), now=NOW)
+
+
+def test_who_is_in_already_or_suspended_is_told_so(people: Cast) -> None:
+    link = made(people)
+    client = signed_in(people.annotator.account)
+    assert b"in this project already" in client.post(link, {"join": "1"}).content
+    members.suspend(people.lead, people.annotator)
+    answer = client.post(link, {"join": "1"})
+    assert answer.status_code == 422
+    assert b"You are suspended" in answer.content
+    assert Client().get(link).status_code == 200
+
+
+def test_the_audit_tells_who_invited_and_who_came_without_an_address(people: Cast) -> None:
+    Client().post(made(people, email="grace@lab.example"), NEW)
+    came, asked = members.changes(people.project)
+    assert (asked.member, came.member) == (people.lead, member(people))
+    assert asked.data["new"] == {"invitation": "open", "role": "annotator"}
+    assert came.data["old"] == {"invitation": "open"}
+    assert "grace" not in str(Event.objects.values())
+    assert Invitation.objects.get().email == ""
+
+
+@override_settings(EMAIL_HOST="mail.example")
+def test_with_a_mail_server_the_link_is_sent(people: Cast) -> None:
+    said = {"alias": "gh", "role": "annotator", "days": "7", "email": "grace@lab.example"}
+    signed_in(people.lead.account).post(reverse("members-invite", args=[people.project.slug]), said)
+    [message] = mail.outbox
+    assert message.to == ["grace@lab.example"]
+    [path] = re.findall(r"http://testserver(/invitations/\S+)", message.body)
+    assert Client().get(path).status_code == 200
+
+
+def test_without_one_the_lead_is_told_to_hand_it_over(people: Cast) -> None:
+    said = {"alias": "gh", "role": "annotator", "days": "7", "email": "grace@lab.example"}
+    page = signed_in(people.lead.account).post(
+        reverse("members-invite", args=[people.project.slug]), said
+    )
+    assert b"could not be sent" in page.content
+    assert mail.outbox == []

@@ -1,0 +1,145 @@
+"""Who is in a project and as what: changed by leads, kept in the audit, and nothing lost."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import access, assigning, members
+from annotation.errors import Refused
+from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
+from tests.builders import Cast, cast, make_item, make_member, make_project, say, take
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def browser_of(member: Membership) -> Client:
+    client = Client()
+    assert member.account
+    client.force_login(member.account)
+    return client
+
+
+def page(people: Cast) -> str:
+    return reverse("members", args=[people.project.slug])
+
+
+def last(people: Cast) -> Event:
+    return members.changes(people.project)[0]
+
+
+def test_a_new_role_holds_at_the_next_request_and_is_in_the_audit(people: Cast) -> None:
+    change = {"member": "annotator", "action": "role", "role": "researcher"}
+    assert browser_of(people.lead).post(page(people), change).status_code == 302
+    results = reverse("results", args=[people.project.slug])
+    assert browser_of(people.annotator).get(results).status_code != 403
+    event = last(people)
+    assert (event.member, event.subject) == (people.lead, "annotator")
+    assert event.data == {"old": {"role": "annotator"}, "new": {"role": "researcher"}}
+
+
+def test_the_same_role_again_is_no_change(people: Cast) -> None:
+    members.change_role(people.lead, people.annotator, Role.ANNOTATOR)
+    assert not members.changes(people.project).exists()
+
+
+def test_who_is_suspended_is_out_at_once_and_keeps_all_that_they_wrote(people: Cast) -> None:
+    item = make_item(people.project)
+    say(people.annotator, take(people.annotator))
+    Draft.objects.create(member=people.annotator, item=item, revision=1)
+    client, project = browser_of(people.annotator), reverse("project", args=[people.project.slug])
+    _, key = ApiToken.issue(people.annotator.account, "laptop")
+    assert client.get(project).status_code == 200
+    members.suspend(people.lead, people.annotator)
+    assert client.get(project).status_code == 404
+    api = Client(headers={"Authorization": f"Bearer {key}"})
+    assert api.get(f"/api/v1/projects/{people.project.slug}/").status_code == 404
+    assert Label.objects.get().current
+    assert Draft.objects.get().member == people.annotator
+
+
+def test_who_is_restored_goes_on_where_they_were(people: Cast) -> None:
+    members.suspend(people.lead, people.annotator)
+    members.restore(people.lead, people.annotator)
+    assert last(people).data == {"old": {"active": False}, "new": {"active": True}}
+    project = reverse("project", args=[people.project.slug])
+    assert browser_of(people.annotator).get(project).status_code == 200
+
+
+def test_items_kept_for_somebody_who_is_suspended_go_to_everybody(people: Cast) -> None:
+    item = make_item(people.project)
+    assigning.reserve(people.lead, [item], [people.annotator], now=NOW)
+    members.suspend(people.lead, people.annotator)
+    assert Slot.objects.get().reserved_for is None
+
+
+def test_a_project_never_loses_its_last_lead(people: Cast) -> None:
+    with pytest.raises(Refused, match="no lead left"):
+        members.change_role(people.lead, people.lead, Role.ANNOTATOR)
+    with pytest.raises(Refused, match="cannot suspend yourself"):
+        members.suspend(people.lead, people.lead)
+    people.lead.refresh_from_db()
+    assert (people.lead.role, people.lead.active) == ("lead", True)
+    assert not members.changes(people.project).exists()
+
+
+def test_a_lead_who_cannot_sign_in_does_not_count(people: Cast) -> None:
+    other = make_member(people.project, role=Role.LEAD, alias="other")
+    Membership.objects.filter(pk=other.pk).update(account=None)
+    with pytest.raises(Refused, match="no lead left"):
+        members.change_role(people.lead, people.lead, Role.ANNOTATOR)
+
+
+def test_one_of_two_leads_steps_down_and_sees_the_project(people: Cast) -> None:
+    make_member(people.project, role=Role.LEAD, alias="other")
+    change = {"member": "lead", "action": "role", "role": "annotator"}
+    answer = browser_of(people.lead).post(page(people), change)
+    assert answer.headers["Location"] == reverse("project", args=[people.project.slug])
+
+
+def test_handing_over_changes_both_or_neither(people: Cast) -> None:
+    Membership.objects.filter(pk=people.researcher.pk).update(active=False)
+    with pytest.raises(Refused, match="cannot sign in"):
+        members.hand_over(people.lead, people.researcher, Role.ANNOTATOR)
+    people.lead.refresh_from_db()
+    assert people.lead.role == "lead"
+    members.hand_over(people.lead, people.annotator, Role.RESEARCHER)
+    roles = dict(Membership.objects.in_project(people.project).values_list("alias", "role"))
+    assert (roles["annotator"], roles["lead"]) == ("lead", "researcher")
+    assert members.changes(people.project).count() == 2
+
+
+def test_the_page_says_why_something_is_refused(people: Cast) -> None:
+    client = browser_of(people.lead)
+    for said in (
+        {"member": "lead", "action": "role", "role": "annotator"},
+        {"member": "annotator", "action": "role", "role": "king"},
+        {"member": "nobody\0", "action": "suspend"},
+    ):
+        answer = client.post(page(people), said)
+        assert answer.status_code == 422
+        assert b'role="alert"' in answer.content
+
+
+def test_a_site_admin_without_a_place_mends_a_project(people: Cast) -> None:
+    client = Client()
+    client.force_login(people.admin)
+    said = {"member": "annotator", "action": "role", "role": "lead"}
+    assert client.post(page(people), said).headers["Location"] == page(people)
+    assert last(people).member.account == people.admin
+
+
+def test_a_lead_of_another_project_changes_nothing_here(people: Cast) -> None:
+    other = make_member(make_project(), role=Role.LEAD, alias="elsewhere")
+    said = {"member": "annotator", "action": "suspend"}
+    assert browser_of(other).post(page(people), said).status_code == 404
+    people.annotator.refresh_from_db()
+    assert people.annotator.can("enter")
+    assert access.seated(people.lead) == people.lead

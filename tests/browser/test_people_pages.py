@@ -1,0 +1,74 @@
+"""A lead invites somebody, who makes an account and is in; axe finds nothing on the way."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import inviting, members
+from annotation.models import Membership, Role
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import make_account, make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(), role=Role.LEAD, alias="lead")
+
+
+def test_somebody_comes_in_by_a_link_without_reading_a_document(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    page = open_page(lead.account, reverse("project", args=[lead.project.slug]))
+    page.click("text=Members")
+    page.click("text=Invite somebody")
+    page.fill("[name=alias]", "grace")
+    page.click("text=Make the link")
+    link = page.inner_text(".secret")
+    other = open_page(None, link)
+    other.fill("[name=username]", "gh")
+    other.fill("[name=password1]", "quite-another-word")
+    other.fill("[name=password2]", "quite-another-word")
+    other.click("text=Make the account and join")
+    other.wait_for_selector("text=You are grace here")
+    assert Membership.objects.in_project(lead.project).named("grace")
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_pages_of_people(
+    open_page: OpenPage, lead: Membership, width: int, scheme: str
+) -> None:
+    wanted = inviting.Wanted("a-name-that-is-rather-long-for-one", "annotator", "gh@lab.example")
+    key = inviting.invite(lead, wanted, now=timezone.now())[1]
+    make_member(lead.project, alias="ada")
+    members.suspend(lead, make_member(lead.project, alias="ben"))
+    page = open_page(
+        lead.account, reverse("members", args=[lead.project.slug]), **look(width, scheme)
+    )
+    checked(page)
+    page.goto(reverse("members-invite", args=[lead.project.slug]))
+    page.click("text=Make the link")
+    checked(page)
+    page.fill("[name=alias]", "grace")
+    page.click("text=Make the link")
+    page.wait_for_selector(".secret")
+    checked(page)
+    page.goto(reverse("invitation", args=[key]))
+    checked(page)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_pages_of_the_invited(
+    open_page: OpenPage, lead: Membership, width: int, scheme: str
+) -> None:
+    key = inviting.invite(lead, inviting.Wanted("gh", "annotator"), now=timezone.now())[1]
+    page = open_page(None, reverse("invitation", args=[key]), **look(width, scheme))
+    checked(page)
+    page.click("text=Make the account and join")
+    checked(page)
+    page.goto(reverse("invitation", args=["nothing"]))
+    checked(page)
+    signed_in = open_page(make_account(), reverse("invitation", args=[key]), **look(width, scheme))
+    checked(signed_in)

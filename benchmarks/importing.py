@@ -12,6 +12,7 @@ that is missed is only said.
 
 import argparse
 import csv
+import gc
 import json
 import random
 import resource
@@ -91,7 +92,10 @@ def _measured(options: argparse.Namespace) -> Figures:
 def _imported(path: Path, form: str) -> Figures:
     from annotation import importing
     from annotation.models import Item, Revision, Slot
+    from judging.engine import bell
 
+    gc.freeze()  # as a worker does
+    gc.set_threshold(bell.YOUNG, *bell.OLDER)
     project = importing.create_project("bench")
     with _longest_transaction() as longest:
         begun = time.process_time()

@@ -1,7 +1,7 @@
 """CSV and TSV: quoted fields may hold line breaks, the first row names the columns."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from textwrap import shorten
 from typing import BinaryIO
 
@@ -25,6 +25,40 @@ def rows(
         yield _row(file, line, header, fields, limits)
     if not line:
         raise FormatError(f"{file}: names its columns but has no rows. Give a file with rows.")
+
+
+def picked(
+    stream: BinaryIO, file: str, delimiter: str, limits: Limits, starts: Container[int]
+) -> Iterator[str]:
+    """The header and the records that start at these lines, as they stand in the file."""
+    _allow_long_fields(limits)
+    source = _Kept(stream, file, limits)
+    is_header = True
+    for line, _ in _records(source, file, delimiter):
+        if is_header or line in starts:
+            yield source.record()
+        is_header = False
+
+
+class _Kept(Lines):
+    """Lines that keep the record that they begin or go on with as it was read."""
+
+    def __init__(self, stream: BinaryIO, file: str, limits: Limits) -> None:
+        super().__init__(stream, file, limits)
+        self._kept: list[str] = []
+
+    def start_row(self) -> int:
+        self._kept.clear()
+        return super().start_row()
+
+    def __next__(self) -> str:
+        line = super().__next__()
+        self._kept.append(line)
+        return line
+
+    def record(self) -> str:
+        record = "".join(self._kept)
+        return record if record.endswith(("\n", "\r")) else f"{record}\n"
 
 
 def _allow_long_fields(limits: Limits) -> None:

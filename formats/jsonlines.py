@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import isfinite
 from typing import Any, BinaryIO
 
@@ -43,6 +43,13 @@ def vet(stream: BinaryIO, file: str, limits: Limits) -> None:
         if 4 * len(text) > limits.field_bytes:
             _row(file, line, text, limits)
     _check_filled(file, empty)
+
+
+def picked(stream: BinaryIO, file: str, limits: Limits, starts: Container[int]) -> Iterator[str]:
+    """These lines as they stand in the file."""
+    for line, text in _texts(Lines(stream, file, limits)):
+        if line in starts:
+            yield f"{text}\n"
 
 
 def _check_start(file: str, line: int, text: str, first: bool) -> None:

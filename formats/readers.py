@@ -1,7 +1,7 @@
 """The formats that can be read, by name."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -67,12 +67,26 @@ READERS: dict[str, Reader] = {
     "fbi": read_fbi,
     "realmistake": read_realmistake,
 }
+# Formats whose rows can be picked out as they stand, with what separates their values.
+PICKED = {"csv": ",", "tsv": "\t", "jsonl": ""}
 # Replies that evaluators gave elsewhere; what a row holds says `judging.recorded.transcripts`.
 REPLIES: dict[str, Reader] = {
     "jsonl": read_replies,
     "openai-batch": read_batch,
     "realmistake": read_detections,
 }
+
+
+def picked(
+    form: str, path: Path, starts: Container[int], limits: Limits = DEFAULT_LIMITS
+) -> Iterator[str]:
+    """The rows that start at these lines, with the header if there is one, as they stand in the
+    file; for formats of `PICKED`."""
+    with _file(path) as stream:
+        if form == "jsonl":
+            yield from jsonlines.picked(stream, path.name, limits, starts)
+        else:
+            yield from delimited.picked(stream, path.name, PICKED[form], limits, starts)
 
 
 def unlocked(reader: Reader, password: str) -> Reader:

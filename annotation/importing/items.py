@@ -129,7 +129,7 @@ def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
             "origin": entry.draft.origin,
             "purpose": entry.draft.purpose,
             "duplicate_of_id": originals.get(entry.draft.repeats),
-            "fields": json.dumps(entry.draft.fields),
+            "fields": json.dumps(entry.draft.fields) if entry.draft.fields else "{}",
             "flags": json.dumps(_flags(entry.draft, compared)),
         }
         for entry in entries

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
-from formats.readers import READERS
+from formats.readers import PICKED, READERS
 from formats.rows import BadRow, FormatError, Row
 from formats.writers import write_csv
 
@@ -61,6 +61,29 @@ def errors(path: Path | None) -> Iterator[TextIO | None]:
         ) from error
     with stream:
         yield stream
+
+
+def check_mend(path: Path | None, form: str) -> None:
+    """Refuse, before anything is done, a file for rows to mend that cannot be."""
+    if path is None:
+        return
+    if form not in PICKED:
+        raise refusal(f"--mend is for {', '.join(PICKED)}, not for {form}. Leave it out.")
+    if path.exists():
+        raise refusal(f"{path}: is there already. Name a new file for --mend.")
+    if not path.parent.is_dir():
+        raise refusal(f"{path}: there is no such folder. Choose another file.")
+
+
+def write(path: Path, lines: Iterable[str]) -> None:
+    """A text file of these lines, whose line ends stay as they are."""
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            stream.writelines(lines)
+    except OSError as error:
+        raise refusal(
+            f"{path}: cannot be written ({error.strerror}). Choose another file."
+        ) from error
 
 
 def tell(problems: list[tuple[str, BadRow]], terminal: OutputWrapper, file: TextIO | None) -> None:

@@ -14,7 +14,7 @@ from annotation.importing.drafts import Draft, required_columns
 from annotation.management import files
 from annotation.models import Project
 from formats import realmistake
-from formats.readers import READERS, unlocked
+from formats.readers import READERS, picked, unlocked
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 
 DEFAULT_TASK = "perturbation-vetting"
@@ -54,9 +54,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--errors", type=Path, metavar="FILE", help="write every bad row to this CSV file"
         )
+        parser.add_argument(
+            "--mend",
+            type=Path,
+            metavar="FILE",
+            help="write the rows that were not taken, as they stand, to this new file: mend them "
+            "there and import it in the same way",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         form = _format(options["path"], options["format"])
+        files.check_mend(options["mend"], form)
         wanted = options["task_type"] or TASK_OF_FORMAT.get(form)
         project = _project(options["project"], options["create"], options["task_type"])
         task = _task_type(project, wanted)
@@ -64,7 +72,7 @@ class Command(BaseCommand):
         bad, first = _until_good(drafts)
         with files.errors(options["errors"]) as report_file:
             if first is None:
-                self._report(importing.Report(bad=bad), report_file)
+                self._report(importing.Report(bad=bad), report_file, form, options)
                 raise files.refusal("No row can be used; nothing was imported.")
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task)
@@ -72,13 +80,19 @@ class Command(BaseCommand):
             report = importing.store(
                 project, stream, accept=options["accept"], dry_run=options["dry_run"]
             )
-            self._report(report, report_file)
+            self._report(report, report_file, form, options)
         self._sum_up(report, options["project"], options["dry_run"])
 
-    def _report(self, report: importing.Report, file: TextIO | None) -> None:
+    def _report(
+        self, report: importing.Report, file: TextIO | None, form: str, options: dict[str, Any]
+    ) -> None:
         problems = [("bad", row) for row in report.bad]
         problems += [("conflict", row) for row in report.conflicts]
         files.tell(problems, self.stderr, file)
+        if options["mend"] and problems:
+            starts = {row.line for _, row in problems}
+            files.write(options["mend"], picked(form, options["path"], starts))
+            self.stdout.write(f"The {len(starts):,} rows to mend are in {options['mend']}.")
 
     def _sum_up(self, report: importing.Report, slug: str, dry_run: bool) -> None:
         verb = "would be imported" if dry_run else "imported"

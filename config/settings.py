@@ -134,6 +134,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "allauth",
     "allauth.account",
+    "allauth.usersessions",
 ]
 MIDDLEWARE = [
     # First, so that what the others refuse carries the policy too.

@@ -40,6 +40,7 @@ RULES: dict[str, dict[str, str]] = {
     "patterns/": {"GET": "signed in"},
     "tokens/": {"GET": "signed in", "POST": "signed in"},
     "keys/": {"GET": "signed in", "POST": "signed in"},
+    "sessions/": {"GET": "signed in", "POST": "signed in"},
     "healthz": {"GET": "anyone"},
     "accounts/login/": {"GET": "anyone", "POST": "anyone"},
     "accounts/logout/": {"GET": "anyone", "POST": "anyone"},

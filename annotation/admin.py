@@ -8,6 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
+from annotation import members
 from annotation.models import (
     Account,
     ApiToken,
@@ -50,13 +51,16 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 class MembershipInline(admin.TabularInline):
-    """The people of a project; who leaves becomes inactive, for their labels name them."""
+    """The people of a project, and who comes; the project's own page of members changes them."""
 
     model = Membership
     raw_id_fields = ("account",)
     fields = ("account", "alias", "role", "active")
     extra = 1
     can_delete = False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
 
 @admin.register(Project)
@@ -74,6 +78,11 @@ class ProjectAdmin(admin.ModelAdmin):
         # Items and labels pin what was asked; how a change reaches them is not the admin's work.
         return ("task_type", "overlap") if obj and obj.items.exists() else ()
 
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        super().save_formset(request, form, formset, change)
+        for member in formset.new_objects:
+            members.note(member, new={"role": member.role, "active": member.active})
+
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
@@ -89,7 +98,15 @@ class MembershipAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
         # Slots, labels and events of a member are in the project that the member is in.
         own = ("labelled", "practised_at", "guidelines_seen", "mentions_seen_at", "created_at")
-        return ("project", *own) if obj else own
+        # A role and a suspension have to do with others: the project's page of members does them.
+        return ("project", "role", "active", *own) if obj else own
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            members.note(obj, new={"role": obj.role, "active": obj.active})
+        elif "alias" in form.changed_data:
+            members.note(obj, old={"alias": form.initial["alias"]}, new={"alias": obj.alias})
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

@@ -48,6 +48,15 @@ def hand_over(lead: Membership, member: Membership, role: str) -> None:
             raise Refused(f"{member} cannot sign in to this project. Choose somebody who can.")
 
 
+def note(
+    member: Membership, *, new: dict[str, object], old: dict[str, object] | None = None
+) -> None:
+    """Put into the audit what a site admin without a place in the project did to the member."""
+    Event.record(
+        CHANGE, member.alias, project_id=member.project_id, member_id=None, old=old or {}, new=new
+    )
+
+
 def changes(project: Project) -> QuerySet[Event]:
     """All changes of members and invitations, the last one first."""
     return project.events.filter(kind__in=(CHANGE, INVITATION)).select_related("member")

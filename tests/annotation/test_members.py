@@ -136,6 +136,35 @@ def test_a_site_admin_without_a_place_mends_a_project(people: Cast) -> None:
     assert last(people).member.account == people.admin
 
 
+def test_the_administration_adds_people_and_leaves_roles_to_the_page(people: Cast) -> None:
+    client = Client()
+    client.force_login(people.admin)
+    said = {"project": people.project.pk, "alias": "new", "role": "lead", "active": "on"}
+    client.post(reverse("admin:annotation_membership_add"), said)
+    assert (last(people).member, last(people).subject) == (None, "new")
+    assert last(people).data == {"old": {}, "new": {"role": "lead", "active": True}}
+    said = {"alias": "known", "role": "researcher"}
+    client.post(reverse("admin:annotation_membership_change", args=[people.annotator.pk]), said)
+    people.annotator.refresh_from_db()
+    assert (people.annotator.alias, people.annotator.role) == ("known", "annotator")
+    assert last(people).data == {"old": {"alias": "annotator"}, "new": {"alias": "known"}}
+    assert people.annotator.active
+    assert "site admin" in client.get(page(people)).content.decode()
+
+
+def test_the_administration_of_a_project_adds_people_too(people: Cast) -> None:
+    client = Client()
+    client.force_login(people.admin)
+    place = reverse("admin:annotation_project_change", args=[people.project.pk])
+    form = client.get(place).context["adminform"].form
+    said = {name: form.initial.get(name) or "" for name in form.fields}
+    formset = {"members-TOTAL_FORMS": 1, "members-INITIAL_FORMS": 0}
+    row = {"members-0-alias": "new", "members-0-role": "annotator", "members-0-active": "on"}
+    answer = client.post(place, said | formset | row | {"archived_at_0": "", "archived_at_1": ""})
+    assert answer.status_code == 302
+    assert (last(people).subject, last(people).data["new"]["role"]) == ("new", "annotator")
+
+
 def test_a_lead_of_another_project_changes_nothing_here(people: Cast) -> None:
     other = make_member(make_project(), role=Role.LEAD, alias="elsewhere")
     said = {"member": "annotator", "action": "suspend"}

@@ -1,0 +1,47 @@
+"""Leads who act at the same moment, and links that several open at once, as real threads."""
+
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+
+from annotation import inviting, members
+from annotation.errors import Refused
+from annotation.models import Membership, Role
+from tests.annotation.test_queue_threads import at_once
+from tests.builders import make_account, make_member, make_project
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+
+
+def succeeds(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except Refused:
+        return False
+    return True
+
+
+def test_of_leads_who_suspend_each_other_at_once_one_is_left() -> None:
+    project = make_project()
+    leads = [make_member(project, role=Role.LEAD) for _ in range(4)]
+    pairs = zip(leads, leads[1:] + leads[:1], strict=True)
+    works = [lambda by=by, who=who: succeeds(lambda: members.suspend(by, who)) for by, who in pairs]
+    assert sorted(at_once(*works)) == [False, True, True, True]
+    assert Membership.objects.in_project(project).who_manage().count() == 1
+
+
+def test_of_people_who_open_one_link_at_once_one_comes_in() -> None:
+    lead = make_member(make_project(), role=Role.LEAD)
+    key = inviting.invite(lead, inviting.Wanted("gh", "annotator"), now=timezone.now())[1]
+    found = inviting.find(key, now=timezone.now())
+    assert found
+    accounts = [make_account() for _ in range(6)]
+    works = [
+        lambda account=account: succeeds(
+            lambda: inviting.accept(found, account, now=timezone.now())
+        )
+        for account in accounts
+    ]
+    assert sum(at_once(*works)) == 1
+    assert Membership.objects.in_project(lead.project).count() == 2

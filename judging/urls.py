@@ -4,6 +4,7 @@ from judging.views import (
     authoring,
     budget,
     endpoints,
+    exports,
     paper,
     remaking,
     replies,
@@ -55,6 +56,9 @@ urlpatterns = [
         paper.methods_file,
         name="results-methods-file",
     ),
+    path("projects/<slug:slug>/exports/", exports.exports, name="exports"),
+    path("projects/<slug:slug>/exports/<int:number>/", exports.export, name="export"),
+    path("projects/<slug:slug>/exports/<int:number>/cancel/", exports.cancel, name="export-cancel"),
     path("projects/<slug:slug>/archives/", paper.archives, name="archives"),
     path("projects/<slug:slug>/archives/<int:number>/", paper.archive, name="archive"),
     path(

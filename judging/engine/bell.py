@@ -15,7 +15,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation import settings
-from judging import clock
+from judging import clock, exporting
 from judging.engine import asking, leasing, living
 from judging.paper import jobs
 from judging.results import figures
@@ -51,6 +51,11 @@ KINDS = (
         lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
     ),
     Kind("table of figures", lambda now: figures.due(now), lambda pk: figures.work(pk)),
+    Kind(
+        "export",
+        lambda now: exporting.due(now),
+        lambda pk: exporting.work(pk, stopped=asking.STOP.is_set),
+    ),
     Kind(
         "archive of results",
         lambda now: jobs.due(now),

@@ -4,14 +4,11 @@ A worker that froze results itself would hold up all else that runs in its proce
 program that is ended leaves behind is a file that nobody offers.
 """
 
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from django.conf import settings
@@ -20,12 +17,11 @@ from django.db.models import QuerySet
 from annotation import writing
 from annotation.models import Job, Membership, Project
 from annotation.settings import free
-from judging import clock
+from judging import clock, programs
 
 KIND = "freeze-results"
 # A worker that was killed is noticed after this long.
 LEASE = timedelta(seconds=60)
-LOOK_EVERY = 0.2
 
 
 @dataclass(frozen=True)
@@ -72,26 +68,19 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     if job is None:
         return False
     path(job).parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryFile() as said:
-        made = subprocess.Popen(_command(job), stdout=subprocess.DEVNULL, stderr=said)
-        try:
-            ended = _wait(job, made, stopped)
-        finally:
-            # Whatever ended the waiting ends the program.
-            made.kill()
-            made.wait()
-        said.seek(0)
-        _leave(job, made.returncode if ended else None, said.read().decode(errors="replace"))
-    return made.returncode == 0
+    ended = programs.run(
+        _command(job), stopped=stopped, hold=lambda: _hold(job), every=LEASE.total_seconds() / 3
+    )
+    _leave(job, ended)
+    return ended.code == 0
 
 
-def _leave(job: Job, code: int | None, said: str) -> None:
-    """Note how the program ended; without a code it was stopped, and the next worker begins."""
-    if code is None:
+def _leave(job: Job, ended: programs.Ended) -> None:
+    """Note how the program ended; one that was stopped is left to the next worker."""
+    if ended.code is None:
         _save(job, state=Job.State.WAITING)
-    elif code:
-        lines = said.strip().splitlines() or ["It was ended."]
-        _save(job, state=Job.State.FAILED, message=lines[-1][:500], finished_at=clock.now())
+    elif ended.code:
+        _save(job, state=Job.State.FAILED, message=ended.said, finished_at=clock.now())
     else:
         job.result["bytes"] = path(job).stat().st_size
         _save(job, state=Job.State.FINISHED, finished_at=clock.now())
@@ -110,19 +99,6 @@ def _take(job_id: int) -> Job | None:
 def _hold(job: Job) -> None:
     job.result["until"] = (clock.now() + LEASE).timestamp()
     _save(job, state=Job.State.RUNNING)
-
-
-def _wait(job: Job, made: "subprocess.Popen[bytes]", stopped: Callable[[], bool]) -> bool:
-    """Until the program ends or is to be stopped; whether it ended."""
-    held = time.monotonic()
-    while made.poll() is None:
-        if stopped():
-            return False
-        if time.monotonic() - held > LEASE.total_seconds() / 3:
-            _hold(job)
-            held = time.monotonic()
-        time.sleep(LOOK_EVERY)
-    return True
 
 
 def _command(job: Job) -> list[str]:

@@ -175,7 +175,7 @@ def test_pages_around_the_figures(
     lead = make_member(project, role="lead")
     page = open_page(lead.account, reverse("results", args=["fbi"]), **look(width, scheme))
     checked(page)
-    for name in ("results-views", "results-methods", "archives"):
+    for name in ("results-views", "results-methods", "archives", "exports"):
         page.goto(reverse(name, args=["fbi"]))
         checked(page)
 

@@ -1,0 +1,24 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Job
+from judging import exporting
+
+
+class Command(BaseCommand):
+    help = "Write the file of an export that was asked for in the browser; a worker starts this."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("job", type=int, metavar="ID")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = Job.objects.filter(pk=options["job"], kind=exporting.KIND, finished_at=None)
+        job = found.select_related("project__task_type").first()
+        if job is None:
+            raise CommandError(f"No export {options['job']} waits.", returncode=2)
+        try:
+            exporting.write(job)
+        except OSError as error:
+            raise CommandError(f"The file cannot be written: {error.strerror}.") from error

@@ -1,0 +1,85 @@
+"""Tables of a project as files."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation import access, tasktypes
+from annotation.filters import ItemPageFilter
+from annotation.models import Item, Membership
+from formats.writers import WRITERS
+from judging import clock, exporting
+from judging.forms.exporting import ExportForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def exports(request: HttpRequest, slug: str) -> HttpResponse:
+    """The exports that were asked for; a post asks for one."""
+    member = access.member_for(request, slug, right="results")
+    asked = request.method == "POST"
+    filters = _filters(request, member)
+    offered = {"tables": exporting.offered(member), "formats": WRITERS}
+    form = ExportForm(request.POST if asked else None, **offered)
+    if asked and form.is_valid() and filters.is_valid():
+        exporting.want(member.project, access.seated(member), _wish(form.cleaned_data, filters))
+        return redirect("exports", slug)
+    found = list(exporting.of_member(member))
+    context = {
+        "project": member.project,
+        "member": member,
+        "form": form,
+        "filters": filters.form,
+        "jobs": [(job, exporting.can_be_taken(job, clock.now())) for job in found],
+        "busy": any(job.finished_at is None for job in found),
+        "days": exporting.KEPT.days,
+    }
+    template = "judging/exports.html" + ("#jobs" if request.headers.get("HX-Request") else "")
+    return render(request, template, context, status=422 if asked else 200)
+
+
+@require_GET
+@login_required
+def export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+    """The file of an export, until its time is over."""
+    member = access.member_for(request, slug, right="results")
+    job = exporting.of_member(member).filter(result__number=number).first()
+    if job is None or not exporting.can_be_taken(job, clock.now()):
+        messages.error(request, f"Export {number} is not here. Ask for it again.")
+        return redirect("exports", slug)
+    name = f"{slug}-{job.result['table']}-{number}.{job.result['form']}"
+    return FileResponse(exporting.path(job).open("rb"), as_attachment=True, filename=name)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    member = access.member_for(request, slug, right="results")
+    job = exporting.of_member(member).filter(result__number=number).first()
+    if job and not exporting.cancel(job, member):
+        messages.error(request, f"Export {number} was done before it could be cancelled.")
+    return redirect("exports", slug)
+
+
+def _filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
+    task = tasktypes.of_version(member.project.task_type)
+    people = Membership.objects.in_project(member.project).who_label()
+    return ItemPageFilter(
+        request.POST if request.method == "POST" else request.GET,
+        Item.objects.in_project(member.project),
+        choices=[(str(option.value), option.title) for option in task.deciding.options],
+        people=[person.alias for person in people],
+        categories=task.categories,
+    )
+
+
+def _wish(asked: dict[str, Any], filters: ItemPageFilter) -> exporting.Wish:
+    data: dict[str, Any] = filters.data
+    given = {name: str(data[name]) for name in filters.form.fields if data.get(name)}
+    narrowed = given if asked["table"] == "items" else {}
+    return exporting.Wish(asked["table"], asked["format"], narrowed, asked["canary"])

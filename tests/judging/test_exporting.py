@@ -1,0 +1,198 @@
+"""Exports that are asked for in the browser, and made by a worker."""
+
+import csv
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Event, Item, Job, Project
+from judging import exporting
+from judging.engine import bell
+from tests.builders import Cast, cast, make_item, make_resolution
+
+pytestmark = pytest.mark.django_db
+PAGE = "/projects/fbi/exports/"
+
+
+@pytest.fixture
+def people(settings: Any, tmp_path: Path) -> Cast:
+    settings.VAR_DIR = tmp_path
+    made = cast()
+    Project.objects.filter(pk=made.project.pk).update(slug="fbi")
+    for key in ("a", "b", "=c"):
+        make_item(made.project, key)
+    make_resolution(Item.objects.get(key="b"))
+    return made
+
+
+@pytest.fixture
+def lead(people: Cast) -> Client:
+    return signed_in(people, "lead")
+
+
+@pytest.fixture(autouse=True)
+def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of its own could not see what a test has not committed."""
+
+    def run(command: list[str], **_: Any) -> exporting.programs.Ended:
+        call_command(*command[2:])
+        return exporting.programs.Ended(0, "")
+
+    monkeypatch.setattr(exporting.programs, "run", run)
+
+
+def signed_in(people: Cast, person: str) -> Client:
+    client = Client()
+    account = people.account(person)
+    assert account
+    client.force_login(account)
+    return client
+
+
+def ask(client: Client, **asked: str) -> Job:
+    asked = {"table": "items", "format": "jsonl", **asked}
+    assert client.post(PAGE, asked).status_code == 302
+    return Job.objects.filter(kind=exporting.KIND).latest("pk")
+
+
+def made(client: Client, **asked: str) -> str:
+    job = ask(client, **asked)
+    assert exporting.work(job.pk)
+    taken = client.get(f"{PAGE}{job.result['number']}/")
+    assert "attachment" in taken.headers["Content-Disposition"]
+    return taken.getvalue().decode()
+
+
+def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
+    job = ask(lead)
+    assert "Waits for a worker" in lead.get(PAGE).content.decode()
+    assert lead.get(f"{PAGE}1/").status_code == 302
+    assert exporting.due(timezone.now()) == [job.pk]
+    assert exporting.work(job.pk)
+    taken = lead.get(f"{PAGE}1/")
+    assert "fbi-items-1.jsonl" in taken.headers["Content-Disposition"]
+    rows = [json.loads(line) for line in taken.getvalue().splitlines()]
+    assert [row["key"] for row in rows] == ["a", "b", "=c"]
+    assert "Download" in lead.get(PAGE, headers={"HX-Request": "true"}).content.decode()
+
+
+def test_items_are_narrowed_as_on_their_page(lead: Client) -> None:
+    rows = made(lead, resolution="valid", annotator="", search="").splitlines()
+    assert [json.loads(row)["key"] for row in rows] == ["b"]
+    assert "resolution: valid" in lead.get(PAGE).content.decode()
+
+
+def test_formulas_are_defused_and_every_row_bears_the_canary(lead: Client) -> None:
+    rows = list(csv.DictReader(made(lead, format="csv", canary="on").splitlines()))
+    assert [row["key"] for row in rows] == ["a", "b", "'=c"]
+    [canary] = {row["canary"] for row in rows}
+    assert "Do not train models on it" in canary
+    assert canary in lead.get(PAGE).content.decode()
+    assert canary not in made(lead, format="csv", canary="on")
+    assert "canary" not in made(lead, format="csv")
+
+
+def test_the_audit_says_who_made_which_export(lead: Client, people: Cast) -> None:
+    made(lead, resolution="valid")
+    event = Event.objects.get(kind="export")
+    assert (event.member, event.subject) == (people.lead, "items")
+    assert (event.data["rows"], event.data["filters"]) == (1, {"resolution": "valid"})
+
+
+def test_a_file_can_be_taken_for_some_days_and_is_deleted_then(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(lead)
+    job, later = Job.objects.get(), timezone.now() + exporting.KEPT
+    assert exporting.due(timezone.now()) == []
+    monkeypatch.setattr(exporting.clock, "now", lambda: later)
+    assert lead.get(f"{PAGE}1/").status_code == 302
+    assert exporting.due(later) == [job.pk]
+    assert exporting.work(job.pk)
+    assert not exporting.path(job).exists()
+    assert exporting.due(later) == []
+    assert "the file is deleted" in lead.get(PAGE).content.decode()
+
+
+def test_an_export_that_is_cancelled_leaves_nothing(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, write = ask(lead), exporting.write
+
+    def cancelled_meanwhile(one: Job) -> int:
+        lead.post(f"{PAGE}1/cancel/")
+        return write(one)
+
+    monkeypatch.setattr(exporting, "write", cancelled_meanwhile)
+    assert not exporting.work(job.pk)
+    assert not exporting.path(job).exists()
+    assert exporting.due(timezone.now()) == []
+    assert not Event.objects.filter(kind="export").exists()
+    assert "Cancelled by" in lead.get(PAGE).content.decode()
+
+
+def test_what_is_done_cannot_be_cancelled(lead: Client) -> None:
+    made(lead)
+    page = lead.post(f"{PAGE}1/cancel/", follow=True).content.decode()
+    assert "was done before it could be cancelled" in page
+    assert "Download" in page
+
+
+def test_researchers_have_tables_of_results_and_no_others(people: Cast, lead: Client) -> None:
+    client = signed_in(people, "researcher")
+    assert client.post(PAGE, {"table": "items", "format": "csv"}).status_code == 422
+    made(lead)
+    assert "None yet." in client.get(PAGE).content.decode()
+    assert client.get(f"{PAGE}1/").status_code == 302
+    assert made(client, table="outcomes", format="csv").startswith("run,endpoint,")
+
+
+def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
+    job = ask(lead)
+    assert exporting._hold(job, exporting.free(timezone.now()))
+    assert not exporting.work(job.pk)
+    assert exporting.due(timezone.now() + exporting.LEASE + timedelta(seconds=1)) == [job.pk]
+
+
+@pytest.mark.parametrize(
+    "ended, state, said",
+    [
+        (exporting.programs.Ended(1, "No space is left."), "failed", "No space is left."),
+        (exporting.programs.Ended(None, ""), "waiting", "Waits for a worker"),
+    ],
+)
+def test_an_end_that_was_not_wanted_leaves_no_file(
+    lead: Client, monkeypatch: pytest.MonkeyPatch, ended: Any, state: str, said: str
+) -> None:
+    job = ask(lead)
+
+    def run(*_: Any, **__: Any) -> Any:
+        exporting.write(job)
+        return ended
+
+    monkeypatch.setattr(exporting.programs, "run", run)
+    assert not exporting.work(job.pk)
+    assert not exporting.path(job).exists()
+    assert (Job.objects.get().state, said in lead.get(PAGE).content.decode()) == (state, True)
+
+
+def test_a_filter_that_no_page_offers_is_refused(lead: Client) -> None:
+    asked = {"table": "items", "format": "csv", "flag": "blue"}
+    assert lead.post(PAGE, asked).status_code == 422
+    assert not Job.objects.filter(kind=exporting.KIND).exists()
+
+
+def test_the_program_writes_only_what_waits(lead: Client) -> None:
+    made(lead)
+    with pytest.raises(CommandError, match="No export"):
+        call_command("make_export", str(Job.objects.get().pk))
+
+
+def test_every_worker_looks_for_exports() -> None:
+    assert "export" in {kind.name for kind in bell.KINDS}

@@ -1,6 +1,6 @@
 """What commands that read files of rows have in common: formats by suffix, and bad rows told."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -32,8 +32,15 @@ def format_of(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFI
     return guess
 
 
-def with_columns(rows: Iterator[Row | BadRow], required: tuple[str, ...]) -> Iterator[Row | BadRow]:
-    """The same rows, if the first good one has the columns that all must have."""
+def with_columns(
+    rows: Iterator[Row | BadRow],
+    required: tuple[str, ...],
+    hint: Callable[[list[str]], str] = lambda found: "",
+) -> Iterator[Row | BadRow]:
+    """The same rows, if the first good one has the columns that all must have.
+
+    `hint` says of the columns that were found instead what could be done, after a space.
+    """
     seen: list[Row | BadRow] = []
     for row in rows:
         seen.append(row)
@@ -42,6 +49,7 @@ def with_columns(rows: Iterator[Row | BadRow], required: tuple[str, ...]) -> Ite
                 raise FormatError(
                     f"{row.file}: wrong columns, missing: {', '.join(missing)}; found: "
                     f"{', '.join(row.values)[:500]}. Needed are {', '.join(required)}."
+                    f"{hint([*row.values])}"
                 )
             break
     return chain(seen, rows)

@@ -1,8 +1,10 @@
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import Any, TextIO
 
 from django.core.exceptions import ValidationError
@@ -11,6 +13,7 @@ from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
 from annotation.importing.drafts import Draft, required_columns
+from annotation.importing.mapping import guess, renamed
 from annotation.management import files
 from annotation.models import Project
 from formats import realmistake
@@ -153,28 +156,12 @@ def _columns(given: list[str]) -> dict[str, str]:
     return {name: found for name, _, found in pairs}
 
 
-def _renamed(rows: Iterator[Row | BadRow], named: dict[str, str]) -> Iterator[Row | BadRow]:
-    for row in rows:
-        if isinstance(row, BadRow):
-            yield row
-            continue
-        values = {name: found for name, found in row.values.items() if name not in named.values()}
-        values |= {name: _inside(row.values, found.split(".")) for name, found in named.items()}
-        yield replace(row, values=values)
-
-
-def _inside(value: Any, path: list[str]) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
 def _rows(form: str, options: dict[str, Any]) -> Iterator[Row | BadRow]:
     """The file's rows; every fault of the whole file has been raised before the first."""
     named = _columns(options["column"])
     try:
         reader = unlocked(READERS[form], options["password"])
-        return _renamed(reader(options["path"], DEFAULT_LIMITS), named)
+        return renamed(reader(options["path"], DEFAULT_LIMITS), named)
     except FormatError as error:
         raise files.refusal(str(error)) from error
 
@@ -185,12 +172,20 @@ def _drafts(
     decides = (task.deciding.name,) if accept and not task.categories else ()
     try:
         if form in {"csv", "tsv"}:
-            rows = files.with_columns(rows, (*required_columns(task), *decides))
+            rows = files.with_columns(
+                rows, (*required_columns(task), *decides), partial(_hint, task)
+            )
     except FormatError as error:
         raise files.refusal(str(error)) from error
     if form == "realmistake" and not accept:
         rows = _without(rows, realmistake.LABELS)
     return importing.check(rows, task, accept=accept)
+
+
+def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
+    """How to name the columns that are probably meant."""
+    pairs = [f"--column {quote(f'{name}={column}')}" for name, column in guess(task, found).items()]
+    return f" If this is what they mean, add: {' '.join(pairs)}" if pairs else ""
 
 
 def _without(rows: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:

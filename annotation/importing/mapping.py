@@ -1,0 +1,75 @@
+"""What a file calls the columns of items: guessed, and renamed to what an item calls them; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from annotation import tasktypes
+from annotation.importing.drafts import COLUMNS, required_columns
+from formats.rows import BadRow, Row
+
+# What published data and spreadsheets often call them, the likeliest first.
+OFTEN: dict[str, tuple[str, ...]] = {
+    "key": ("id", "item id", "uid", "example id", "question id", "name"),
+    "category": ("error type", "perturbation", "perturbation type", "type"),
+    "prompt": ("question", "instruction", "input", "query", "user prompt"),
+    "gold": ("gold answer", "reference", "reference answer", "ground truth", "answer"),
+    "perturbed": ("perturbed answer", "changed answer", "modified answer", "modified", "changed"),
+    "response": (
+        "model response",
+        "llm response",
+        "output",
+        "model output",
+        "completion",
+        "answer",
+    ),
+    "claim": ("change", "explanation", "reason"),
+}
+
+
+def guess(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
+    """By the name that an item has: the column that is probably meant, where none bears the name.
+
+    Those that every item needs choose first; no column stands for two names.
+    """
+    texts = {text.name: text.title for text in task.texts}
+    wanted = list(dict.fromkeys((*required_columns(task), *COLUMNS, *texts)))
+    free = {_plain(column): column for column in reversed(found) if column not in wanted}
+    guessed = {}
+    for name in wanted:
+        if name in found:
+            continue
+        likely = (name, texts.get(name, name), *OFTEN.get(name, ()))
+        chosen = next((free.pop(_plain(one)) for one in likely if _plain(one) in free), None)
+        if chosen is not None:
+            guessed[name] = chosen
+    return guessed
+
+
+def renamed(rows: Iterator[Row | BadRow], named: Mapping[str, str]) -> Iterator[Row | BadRow]:
+    """The rows with these values under an item's names; a dot leads into an object, unless a
+    column is called so.
+
+    A column that stands for a name is not kept as a field of its own.
+    """
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        values = {name: found for name, found in row.values.items() if name not in named.values()}
+        values |= {name: _value(row.values, found) for name, found in named.items()}
+        yield replace(row, values=values)
+
+
+def _plain(name: str) -> str:
+    """Without case, spaces and signs, in which names of the same thing differ."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _value(values: dict[str, Any], path: str) -> Any:
+    if path in values:
+        return values[path]
+    value: Any = values
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value

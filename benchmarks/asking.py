@@ -32,12 +32,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if not __package__:
-    sys.path.insert(0, str(ROOT))
+from benchmarks.engine.evaluator import Evaluator, evaluator, steady
+from benchmarks.workbench import pressing, scratch
 
-from benchmarks.engine.evaluator import Evaluator, evaluator, steady  # noqa: E402
-from benchmarks.workbench import pressing, scratch  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 Figures = dict[str, Any]
 

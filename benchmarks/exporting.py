@@ -19,11 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if not __package__:
-    sys.path.insert(0, str(ROOT))
+from benchmarks.workbench import scratch
 
-from benchmarks.workbench import scratch  # noqa: E402  (needs the path above)
+ROOT = Path(__file__).resolve().parents[1]
 
 USUAL = 100_000
 # What is asked for: rows a second of the table of items, and MB of memory whatever the size.

@@ -12,17 +12,11 @@ the limit. Painted: the first frame in which the panel names another item is dra
 import argparse
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[1]
-if not __package__:
-    sys.path.insert(0, str(ROOT))
-
-from benchmarks.workbench import pressing, scratch  # noqa: E402  (needs the path above)
+from benchmarks.workbench import pressing, scratch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

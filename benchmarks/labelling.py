@@ -26,11 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if not __package__:
-    sys.path.insert(0, str(ROOT))
+from benchmarks.workbench import pressing, scratch
 
-from benchmarks.workbench import pressing, scratch  # noqa: E402  (needs the path above)
+ROOT = Path(__file__).resolve().parents[1]
 
 Figures = dict[str, Any]
 

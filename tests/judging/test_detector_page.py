@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.models import Item, Membership, Project
+from annotation.models import Item, Project
 from judging.models import Outcome
 from judging.views.results.registry import PAGES
 from tests.builders import make_member, make_project
@@ -25,18 +25,6 @@ VIEWS = [view.slug for view in PAGES["detector"].views]
 @pytest.fixture
 def project() -> Project:
     return make_project("lab", task_type="error-detection")
-
-
-@pytest.fixture
-def member(project: Project) -> Membership:
-    return make_member(project, role="researcher", alias="rita")
-
-
-@pytest.fixture
-def browser(client: Client, member: Membership) -> Client:
-    assert member.account
-    client.force_login(member.account)
-    return client
 
 
 @pytest.fixture

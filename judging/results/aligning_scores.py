@@ -5,13 +5,17 @@ people the majority (003), or the median. Which runs see the gold answer is a ma
 strategies, so that with and without gold are different runs.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import nan
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
+from django.db.models import TextField
+from django.db.models.functions import Cast
 from numpy.typing import NDArray
 
 from annotation import tasktypes
@@ -35,8 +39,8 @@ _OFF_SCALE = "off_scale"
 _ARRAYS = ("key", "position", "cluster", "group", "people", "evaluator", "given", "cause")
 
 Names = NDArray[np.object_]
-# A number by the id of its item.
-Said = dict[int, float]
+# As JSON, of which equal ones are read once.
+_AS_TEXT = Cast("values", TextField())
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +91,40 @@ class Aligned:
                 yield self.groups[place], part
 
 
-class _Row(NamedTuple):
-    """An outcome; `group` is what groups its item, without the length of its answer."""
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What counts of a run, an entry an item, in the order of items.
 
-    item: int
-    key: str
-    position: int
-    cluster: str
-    cause: str
-    values: dict[str, Any]
-    group: tuple[Any, ...]
+    `said` has each values that an outcome has once, and `which` the place of an item's in it: a
+    scale has few numbers, and a million outcomes say them again and again. `grouped` is what
+    groups the items, a sequence a grouping, without the length of their answers.
+    """
+
+    item: Ints
+    key: Names
+    position: Ints
+    cluster: Sequence[str]
+    cause: Names
+    said: Sequence[Mapping[str, Any]]
+    which: Ints
+    grouped: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """People's numbers of each metric, told by its parts, of these items in their order."""
+
+    item: Ints
+    numbers: Mapping[tuple[str, ...], Floats]
+
+    def of(self, metric: Metric, items: Ints) -> Floats:
+        """People's number of each of the items, nan without one."""
+        if not len(self.item):
+            return np.full(len(items), nan)
+        place = np.searchsorted(self.item, items).clip(max=len(self.item) - 1)
+        there = self.item[place] == items
+        numbers: Floats = np.where(there, self.numbers[metric.parts][place], nan)
+        return numbers
 
 
 class _Numbers(dict[Any, int]):
@@ -121,10 +149,10 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
     chosen = [run for run in runs if asked[run.pk].frame in FRAMES]
     if not chosen:
         return []
-    rows = _rows(chosen, groupings)
+    read = _read(chosen, groupings)
     lengths = _lengths(chosen) if None in groupings else {}
     groups, clusters, task = _Numbers(), _Numbers(), tasktypes.of_project(project)
-    places = {pk: _places(groupings, found, lengths, groups) for pk, found in rows.items()}
+    places = {pk: _places(groupings, one, lengths, groups) for pk, one in read.items()}
     metrics = {run.pk: aligning_metrics.of_strategy(asked[run.pk], task) for run in chosen}
     people = _people(project, chain.from_iterable(metrics.values()))
     return [
@@ -132,12 +160,15 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
             run=run,
             metric=metric,
             groups=tuple(groups),
+            key=one.key,
+            position=one.position,
+            cluster=cluster,
             group=places[run.pk],
-            **of_items,
-            **_numbers(metric, rows[run.pk], apart, people[metric.parts]),
+            people=people.of(metric, one.item),
+            **_numbers(metric, one),
         )
         for run in chosen
-        for of_items, apart in [(_of_items(rows[run.pk], clusters), _apart(rows[run.pk]))]
+        for one, cluster in [(read[run.pk], _numbered(read[run.pk].cluster, clusters))]
         for metric in metrics[run.pk]
     ]
 
@@ -151,36 +182,60 @@ def named(project: Project, by: Sequence[str]) -> list[Grouping | None]:
     return [found.get(name) for name in by]
 
 
-def _rows(runs: Sequence[Run], named: Sequence[Grouping | None]) -> dict[int, list[_Row]]:
+def _read(runs: Sequence[Run], named: Sequence[Grouping | None]) -> dict[int, _Read]:
     """What counts of each run, by its id."""
     counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
-    said = ("run", "item", "item__key", "item__position", "cluster", "cause", "values")
+    said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
     columns = (*said, *(one.of("item__") for one in named if one))
-    found: dict[int, list[_Row]] = {run.pk: [] for run in runs}
-    ordered = counted.order_by("item__position").values_list(*columns)
+    # Sorted here: the database would carry whole rows through its sorting.
+    rows = counted.order_by().values_list(*columns)
+    found: dict[int, _Read] = {}
     for some in progress.apart(runs, READING):
-        for run, item, key, position, cluster, cause, values, *group in ordered.filter(
-            run__in=some
-        ).iterator(AT_A_TIME):
-            found[run].append(_Row(item, key, position, cluster, cause, values, tuple(group)))
+        by_run: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in some}
+        for row in rows.filter(run__in=some).iterator(AT_A_TIME):
+            by_run[row[0]].append(row)
+        found |= {pk: _in_columns(of_run, len(columns)) for pk, of_run in by_run.items()}
     return found
+
+
+def _in_columns(rows: list[tuple[Any, ...]], width: int) -> _Read:
+    rows.sort(key=itemgetter(1))
+    _, position, item, key, cluster, cause, values, *grouped = (
+        zip(*rows, strict=True) if rows else [()] * width
+    )
+    said = _Numbers()
+    return _Read(
+        which=_numbered(values, said),
+        said=[json.loads(text) for text in said],
+        item=np.array(item, dtype=int),
+        key=np.array(key, dtype=object),
+        position=np.array(position, dtype=int),
+        cluster=cluster,
+        cause=np.array(cause, dtype=object),
+        grouped=grouped,
+    )
+
+
+def _numbered(names: Iterable[Any], numbers: _Numbers) -> Ints:
+    return np.array([numbers[name] for name in names], dtype=int)
 
 
 def _places(
     named: Sequence[Grouping | None],
-    rows: Sequence[_Row],
+    read: _Read,
     lengths: Mapping[int, str],
     groups: _Numbers,
 ) -> Ints:
     """The number of each item's group."""
     if not named:
-        return np.full(len(rows), groups[()])
-    return np.array([groups[_group(named, row, lengths)] for row in rows], dtype=int)
-
-
-def _group(named: Sequence[Grouping | None], row: _Row, lengths: Mapping[int, str]) -> Group:
-    fields = iter(row.group)
-    return detecting.group_of(next(fields) if one else lengths[row.item] for one in named)
+        return np.full(len(read.item), groups[()])
+    fields = iter(read.grouped)
+    parts = [
+        next(fields) if one else [lengths[item] for item in read.item.tolist()] for one in named
+    ]
+    alike = _Numbers()
+    which = _numbered(zip(*parts, strict=True), alike)
+    return _numbered(map(detecting.group_of, alike), groups)[which]
 
 
 def _lengths(runs: Sequence[Run]) -> dict[int, str]:
@@ -198,44 +253,32 @@ def _words(texts: Mapping[str, Any]) -> float:
     return sum(len(unicode_words(str(one))) for one in several) / len(several)
 
 
-def _people(project: Project, metrics: Iterable[Metric]) -> dict[tuple[str, ...], Said]:
-    """The number that people hold of each item, by the parts of what is scored."""
-    current = Resolution.objects.current().of_project(project)
-    held = dict(current.values_list("item", "values"))
-    parted = {metric.parts: metric for metric in metrics}
+def _people(project: Project, metrics: Iterable[Metric]) -> _Held:
+    """The number that people hold of each item."""
+    current = Resolution.objects.current().of_project(project).order_by()
+    rows = sorted(current.values_list("item", _AS_TEXT).iterator(AT_A_TIME))
+    said = _Numbers()
+    which = _numbered((text for _, text in rows), said)
+    held = [json.loads(text) for text in said]
+    return _Held(
+        np.array([item for item, _ in rows], dtype=int),
+        {
+            metric.parts: np.array([metric.of_people(values) for values in held])[which]
+            for metric in metrics
+            if held
+        },
+    )
+
+
+def _numbers(metric: Metric, read: _Read) -> dict[str, NDArray[Any]]:
+    """What the evaluator said of each item, what it said off the scale, and why it said nothing."""
+    given = np.array([_given(metric, values) for values in read.said])[read.which]
+    evaluator = np.array([metric.of_evaluator(values) for values in read.said])[read.which]
+    causes = np.array([_cause(metric, values) for values in read.said], dtype=object)[read.which]
     return {
-        parts: {item: metric.of_people(values) for item, values in held.items()}
-        for parts, metric in parted.items()
-    }
-
-
-def _of_items(rows: Sequence[_Row], clusters: _Numbers) -> dict[str, NDArray[Any]]:
-    return {
-        "key": np.array([row.key for row in rows], dtype=object),
-        "position": np.array([row.position for row in rows], dtype=int),
-        "cluster": np.array([clusters[row.cluster] for row in rows], dtype=int),
-    }
-
-
-def _apart(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
-    """Those of which not all numbers are there, with their places."""
-    names = {_OFF_SCALE, deciding.PARTS_MISSING}
-    return [(place, row) for place, row in enumerate(rows) if not names.isdisjoint(row.values)]
-
-
-def _numbers(
-    metric: Metric, rows: Sequence[_Row], apart: Iterable[tuple[int, _Row]], people: Said
-) -> dict[str, NDArray[Any]]:
-    evaluator = np.array([metric.of_evaluator(row.values) for row in rows], dtype=float)
-    given = np.full(len(rows), nan)
-    cause = np.array([row.cause for row in rows], dtype=object)
-    for place, row in apart:
-        given[place], cause[place] = _given(metric, row.values), _cause(metric, row)
-    return {
-        "people": np.array([people.get(row.item, nan) for row in rows], dtype=float),
         "evaluator": evaluator,
         "given": np.where(np.isnan(evaluator), given, nan),
-        "cause": cause,
+        "cause": np.where(causes == "", read.cause, causes),
     }
 
 
@@ -247,7 +290,8 @@ def _given(metric: Metric, values: Mapping[str, Any]) -> float:
     return metric.of_given(off_scale[0]["said"])
 
 
-def _cause(metric: Metric, row: _Row) -> str:
-    """Why there is no number; a total says so of the first of its parts."""
-    causes = row.values.get(deciding.PARTS_MISSING, {})
-    return next((causes[part] for part in metric.parts if part in causes), row.cause)
+def _cause(metric: Metric, values: Mapping[str, Any]) -> str:
+    """Why there is no number, where not all parts have the same cause; a total says so of the
+    first of its parts."""
+    causes = values.get(deciding.PARTS_MISSING, {})
+    return next((causes[part] for part in metric.parts if part in causes), "")

@@ -9,13 +9,14 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
 import redis
 from altair.utils import schemapi
 from django.conf import settings
+from django.db.backends.sqlite3.base import DatabaseOperations
 from playwright.sync_api import Browser, sync_playwright
 from psycopg import sql
 
@@ -87,6 +88,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _reason(report: pytest.TestReport) -> str:
     place = report.longrepr
     return place[2].removeprefix("Skipped: ") if isinstance(place, tuple) else str(place)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _audit_emptied_between_tests() -> Iterator[None]:
+    """What empties all tables after a test of several connections takes the audit along.
+
+    PostgreSQL truncates, which no trigger of rows sees; SQLite deletes.
+    """
+    empty = DatabaseOperations.sql_flush
+
+    def emptied(self: Any, *args: Any, **options: Any) -> list[str]:
+        found = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        with self.connection.cursor() as cursor:
+            triggers = cursor.execute(found).fetchall()
+        drop = [f'DROP TRIGGER "{name}"' for name, _ in triggers]
+        return [*drop, *empty(self, *args, **options), *(made for _, made in triggers)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "sql_flush", emptied)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.prepared import insert
+from annotation.querysets import EventQuerySet
 
 
 class Job(models.Model):
@@ -34,18 +35,30 @@ class Job(models.Model):
 
 
 class Event(models.Model):
-    """Who changed what, when: rows are only ever added."""
+    """Who changed what, when: rows are only ever added, which triggers of the database hold.
+
+    `member` is who did it in a project. Who did it without a place there, or to the site, is
+    `account`; neither is named where a command or a worker did it. What was changed from what to
+    what stands in `data` as `old` and `new`, each an object of names and values; other entries
+    say more of it. No name and no address of a person is ever written here (design 3.12).
+    """
 
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="events")
     member = models.ForeignKey("Membership", models.PROTECT, null=True, related_name="events")
+    account = models.ForeignKey("Account", models.PROTECT, null=True, related_name="+")
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=200)
     data = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
 
+    objects = EventQuerySet.as_manager()
+
     class Meta:
         ordering = ["-created_at", "-id"]
-        indexes = [models.Index(fields=["project", "-created_at"], name="event_of_project")]
+        indexes = [
+            models.Index(fields=["project", "-created_at"], name="event_of_project"),
+            models.Index(fields=["project", "kind", "-created_at"], name="event_of_kind"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
@@ -58,3 +71,25 @@ class Event(models.Model):
             kind=kind, subject=subject, project_id=project_id, member_id=member_id, data=data
         )
         insert(event)
+
+    @classmethod
+    def of_site(cls, kind: str, subject: str, account_id: int | None, **data: Any) -> None:
+        """What was done to what belongs to no project."""
+        insert(cls(kind=kind, subject=subject, account_id=account_id, data=data))
+
+    @property
+    def old(self) -> dict[str, Any]:
+        return _object(self.data, "old")
+
+    @property
+    def new(self) -> dict[str, Any]:
+        return _object(self.data, "new")
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """What is known beside what was changed."""
+        return {name: value for name, value in self.data.items() if name not in ("old", "new")}
+
+
+def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
+    return data.get(name) or {}

@@ -23,7 +23,6 @@ from annotation import importing, queue, tasktypes, veils
 from annotation.errors import Refused
 from annotation.models import (
     LIKE_WORK,
-    Event,
     Label,
     Mark,
     Membership,
@@ -349,7 +348,6 @@ def test_a_rule_that_is_broken_is_seen() -> None:
     look(day, 0, 1)
     label(day, 0, 0)
     check(day)
-    Event.objects.all().delete()
     stored = Label.objects.get()
     Label.objects.filter(pk=stored.pk).update(answers={"choice": "invalid"})
     with pytest.raises(AssertionError):

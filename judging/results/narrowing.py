@@ -80,9 +80,9 @@ def changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
 def in_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
     """Those of a slice as `name=value`: a column of items, what is measured of them, or a field of
     their own. There are none of what no item can have."""
-    name, equals, value = text.partition("=")
-    if not equals or NUL in text:
+    if "=" not in text or NUL in text:
         return found.none()
+    name, value = _cut(found, text)
     if name in OF_OUTCOMES:
         return found.filter(**{name: value})
     if name in measured.MEASURES:
@@ -94,6 +94,16 @@ def in_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
     # Cast, or SQLite takes what it is compared with for JSON.
     held = Cast(Grouping(name, name).of("item__"), TextField())
     return found.annotate(of_slice=held).filter(of_slice=value)
+
+
+def _cut(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
+    """Name and value of a slice. Of several signs the last one divides them before which a field
+    of the items is named, else the first."""
+    parts = text.split("=")
+    cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
+    fields = (name for name, _ in cuts[:-1] if found.filter(item__fields__has_key=name).exists())
+    field = next(fields, cuts[-1][0])
+    return next(cut for cut in cuts if cut[0] == field)
 
 
 def dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:

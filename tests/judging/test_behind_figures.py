@@ -179,6 +179,19 @@ def test_a_field_of_the_items_may_have_the_name_of_a_measure(blind: Run, browser
     assert "Length of the answer: &lt;long&gt;" in page
 
 
+@pytest.mark.databases
+def test_a_field_may_have_an_equals_sign_in_its_name(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    for number, item in enumerate(items):
+        item.fields = {"a=b": "c=d" if number < 5 else "d", "a": "b=d" if number < 8 else "x"}
+        item.save(update_fields=["fields"])
+    make_replied(project, "vanilla", [(item, DETECTED) for item in items])
+    assert len(keys(browser, f"{RUN}?slice=a%3Db%3Dc%3Dd")) == 5
+    assert len(keys(browser, f"{RUN}?slice=a%3Dx")) == 32
+    assert keys(browser, f"{RUN}?slice=b%3Dx") == []
+
+
 # --- links of other pages -----------------------------------------------------------------------
 
 

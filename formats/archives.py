@@ -108,7 +108,7 @@ def _check_member(info: zipfile.ZipInfo, path: Path, *, locked: bool) -> None:
     if stat.S_ISLNK(info.external_attr >> 16):
         raise FormatError(f"{path}: {name} is a link. Pack the file itself.")
     if info.flag_bits & _ENCRYPTED and locked:
-        raise FormatError(f"{path}: {name} is encrypted. Give the password with --password.")
+        raise FormatError(f"{path}: {name} is encrypted. Give its password (--password).")
     # Other methods unpack a whole block at a time, however large.
     if info.compress_type not in _PLAIN_METHODS:
         raise FormatError(f"{path}: {name} is packed in an unusual way. Use an ordinary zip.")

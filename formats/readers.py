@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from formats import batches, delimited, fbi, jsonlines, realmistake
+from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
+from formats.bundles import DELIMITERS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
 # A row of some kilobytes costs more to fetch by the usual 8 KB than to understand.
@@ -18,12 +19,12 @@ Reader = Callable[[Path, Limits], Rows]
 
 def read_csv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a comma-separated file, values as text, under whatever columns it names."""
-    return _vetted(lambda: _delimited(path, limits, ","))
+    return _vetted(lambda: _delimited(path, limits, DELIMITERS["csv"]))
 
 
 def read_tsv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a tab-separated file, quoted as CSV is."""
-    return _vetted(lambda: _delimited(path, limits, "\t"))
+    return _vetted(lambda: _delimited(path, limits, DELIMITERS["tsv"]))
 
 
 def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
@@ -42,6 +43,11 @@ def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str 
     """Items of study 001, a zip with its password, its folder or one file; values as
     `realmistake.items` names them."""
     return _vetted(lambda: realmistake.items(path, limits, password))
+
+
+def read_zip(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
+    """Rows of the CSV, TSV and JSON Lines files in a zip, under whatever columns each names."""
+    return _vetted(lambda: bundles.rows(path, limits, password))
 
 
 def read_detections(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
@@ -66,9 +72,12 @@ READERS: dict[str, Reader] = {
     "jsonl": read_jsonl,
     "fbi": read_fbi,
     "realmistake": read_realmistake,
+    "zip": read_zip,
 }
-# Formats whose rows can be picked out as they stand, with what separates their values.
-PICKED = {"csv": ",", "tsv": "\t", "jsonl": ""}
+# Formats whose rows can be picked out as they stand.
+PICKED = ("csv", "tsv", "jsonl")
+# Formats of archives that may have a password.
+LOCKED = ("realmistake", "zip")
 # Replies that evaluators gave elsewhere; what a row holds says `judging.recorded.transcripts`.
 REPLIES: dict[str, Reader] = {
     "jsonl": read_replies,
@@ -83,21 +92,28 @@ def picked(
     """The rows that start at these lines, with the header if there is one, as they stand in the
     file; for formats of `PICKED`."""
     with _file(path) as stream:
-        if form == "jsonl":
-            yield from jsonlines.picked(stream, path.name, limits, starts)
-        else:
-            yield from delimited.picked(stream, path.name, PICKED[form], limits, starts)
+        yield from bundles.lines(stream, path.name, form, limits, starts)
 
 
 def unlocked(reader: Reader, password: str) -> Reader:
     """The reader with the password of an archive, "" for none. FormatError if it takes none."""
     if not password:
         return reader
-    if reader is read_realmistake:
-        return partial(read_realmistake, password=password)
-    if reader is read_detections:
-        return partial(read_detections, password=password)
+    for locked in (read_realmistake, read_zip, read_detections):
+        if reader is locked:
+            return partial(locked, password=password)
     raise FormatError("Files of this format have no password. Leave --password out.")
+
+
+def peeked(form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
+    """The rows of a file, by a format of `READERS`, without a look at the whole of it before: a
+    FormatError may come after good rows."""
+    if form in LOCKED:
+        read = realmistake.items if form == "realmistake" else bundles.rows
+        return read(path, limits, password)
+    if form == "fbi":
+        return fbi.rows(path, limits)
+    return _jsonl(path, limits) if form == "jsonl" else _delimited(path, limits, DELIMITERS[form])
 
 
 def _vetted(rows: Callable[[], Rows]) -> Rows:

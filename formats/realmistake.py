@@ -15,6 +15,9 @@ from formats.rows import BadRow, FormatError, Limits, Row, Rows
 
 # The study names one task in two ways: in the rows, and as a folder (which its tables follow).
 TASKS = {"math_problem_generation": "math_word_problem_generation"}
+FOLDERS = frozenset(
+    {*TASKS.values(), "finegrained_fact_verification", "answerability_classification"}
+)
 ERROR_TYPES = {
     "Reasoning Correctness": "reasoning-correctness",
     "Instruction-Following": "instruction-following",

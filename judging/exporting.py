@@ -11,13 +11,13 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from annotation import writing
+from annotation import programs, writing
 from annotation.filters import ItemFilter
 from annotation.models import Event, Item, Job, Membership, Project
 from annotation.settings import free
 from annotation.tables import items
 from formats.writers import WRITERS
-from judging import clock, programs
+from judging import clock
 from judging.results.tables import EXPORTS
 
 KIND = "export"

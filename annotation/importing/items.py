@@ -65,8 +65,9 @@ def store(
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
         good = [draft for draft in batch if isinstance(draft, Draft)]
         if project is None or dry_run:
-            imagined = known_of(project, good) | imagined
-            sort_out(good, imagined, report)
+            known = known_of(project, good) | _said_before(good, imagined)
+            fresh = sort_out(good, known, report)
+            imagined.update((draft.key, known[draft.key]) for draft in fresh)
             continue
         with writing.transact():
             _lock(project)
@@ -88,6 +89,12 @@ def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _said_before(drafts: list[Draft], imagined: dict[str, Known]) -> dict[str, Known]:
+    """What was imagined of the keys of the drafts and of those that they repeat."""
+    keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
+    return {key: imagined[key] for key in keys & imagined.keys()}
 
 
 def _lock(project: Project) -> None:

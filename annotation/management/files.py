@@ -8,11 +8,11 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
+from formats.bundles import SUFFIXES
 from formats.readers import PICKED, READERS
 from formats.rows import BadRow, FormatError, Row
 from formats.writers import write_csv
 
-SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 SHOWN = 20
 COLUMNS = ("problem", "file", "line", "field", "reason")
 

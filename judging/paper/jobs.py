@@ -14,10 +14,10 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 
-from annotation import writing
+from annotation import programs, writing
 from annotation.models import Job, Membership, Project
 from annotation.settings import free
-from judging import clock, programs
+from judging import clock
 
 KIND = "freeze-results"
 # A worker that was killed is noticed after this long.

@@ -1,6 +1,5 @@
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,12 +11,14 @@ from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
+from annotation.importing import sources
 from annotation.importing.drafts import Draft, required_columns
-from annotation.importing.mapping import guess, renamed
+from annotation.importing.mapping import guess
+from annotation.importing.sources import Source
 from annotation.management import files
 from annotation.models import Project
-from formats import realmistake
-from formats.readers import READERS, picked, unlocked
+from formats import bundles
+from formats.readers import READERS, picked
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 
 DEFAULT_TASK = "perturbation-vetting"
@@ -71,7 +72,9 @@ class Command(BaseCommand):
         wanted = options["task_type"] or TASK_OF_FORMAT.get(form)
         project = _project(options["project"], options["create"], options["task_type"])
         task = _task_type(project, wanted)
-        drafts = _drafts(_rows(form, options), form, task, accept=options["accept"])
+        columns = _columns(options["column"])
+        source = Source(options["path"], form, columns, options["password"], options["accept"])
+        drafts = _drafts(_rows(source), source, task)
         bad, first = _until_good(drafts)
         with files.errors(options["errors"]) as report_file:
             if first is None:
@@ -145,7 +148,12 @@ def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
 
 def _format(path: Path, given: str | None) -> str:
     guess = given or ("fbi" if path.is_dir() else None)
-    return files.format_of(path, guess, files.SUFFIXES | {".zip": "fbi"})
+    if guess is None and path.suffix.lower() == ".zip":
+        try:
+            guess = bundles.layout(path, DEFAULT_LIMITS)
+        except FormatError as error:
+            raise files.refusal(str(error)) from error
+    return files.format_of(path, guess)
 
 
 def _columns(given: list[str]) -> dict[str, str]:
@@ -156,45 +164,32 @@ def _columns(given: list[str]) -> dict[str, str]:
     return {name: found for name, _, found in pairs}
 
 
-def _rows(form: str, options: dict[str, Any]) -> Iterator[Row | BadRow]:
+def _rows(source: Source) -> Iterator[Row | BadRow]:
     """The file's rows; every fault of the whole file has been raised before the first."""
-    named = _columns(options["column"])
     try:
-        reader = unlocked(READERS[form], options["password"])
-        return renamed(reader(options["path"], DEFAULT_LIMITS), named)
+        return sources.rows(source)
     except FormatError as error:
         raise files.refusal(str(error)) from error
 
 
 def _drafts(
-    rows: Iterator[Row | BadRow], form: str, task: tasktypes.TaskType, *, accept: bool
+    rows: Iterator[Row | BadRow], source: Source, task: tasktypes.TaskType
 ) -> Iterator[Draft | BadRow]:
-    decides = (task.deciding.name,) if accept and not task.categories else ()
+    decides = (task.deciding.name,) if source.accept and not task.categories else ()
     try:
-        if form in {"csv", "tsv"}:
+        if source.form in {"csv", "tsv"}:
             rows = files.with_columns(
                 rows, (*required_columns(task), *decides), partial(_hint, task)
             )
     except FormatError as error:
         raise files.refusal(str(error)) from error
-    if form == "realmistake" and not accept:
-        rows = _without(rows, realmistake.LABELS)
-    return importing.check(rows, task, accept=accept)
+    return importing.check(rows, task, accept=source.accept)
 
 
 def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
     """How to name the columns that are probably meant."""
     pairs = [f"--column {quote(f'{name}={column}')}" for name, column in guess(task, found).items()]
     return f" If this is what they mean, add: {' '.join(pairs)}" if pairs else ""
-
-
-def _without(rows: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
-    """The same rows without what people said of them, which annotators must not read."""
-    for row in rows:
-        if isinstance(row, Row):
-            kept = {name: value for name, value in row.values.items() if name not in names}
-            row = replace(row, values=kept)
-        yield row
 
 
 def _until_good(drafts: Iterator[Draft | BadRow]) -> tuple[list[BadRow], Draft | None]:

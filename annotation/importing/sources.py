@@ -1,0 +1,50 @@
+"""A file or an archive of items as it was given, and its rows as items have them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from annotation.importing.mapping import renamed
+from formats import realmistake
+from formats.readers import READERS, peeked, unlocked
+from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from: a format of `READERS`, and what the file calls things, by the name
+    that an item has. With `accept` what people said of the items elsewhere is taken as decided."""
+
+    path: Path
+    form: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    password: str = ""
+    accept: bool = False
+
+
+def rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
+    """The rows under the names that an item has; raises every FormatError before the first."""
+    read = unlocked(READERS[source.form], source.password)
+    return _named(read(source.path, limits), source)
+
+
+def begun(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
+    """The same without a look at the whole file before: a FormatError may come after good rows."""
+    return _named(peeked(source.form, source.path, limits, source.password), source)
+
+
+def _named(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:
+    if source.columns:
+        found = renamed(found, source.columns)
+    if source.form == "realmistake" and not source.accept:
+        return _without(found, realmistake.LABELS)
+    return found
+
+
+def _without(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
+    """The same rows without what people said of them, which annotators must not read."""
+    for row in found:
+        if isinstance(row, Row):
+            kept = {name: value for name, value in row.values.items() if name not in names}
+            row = replace(row, values=kept)
+        yield row

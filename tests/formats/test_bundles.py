@@ -1,0 +1,90 @@
+"""Archives of tables: read one after the other, told apart from those of studies, picked from."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formats import bundles
+from formats.readers import peeked, read_zip
+from formats.rows import BadRow, FormatError, Limits, Row
+
+LIMITS = Limits()
+
+
+def packed(tmp_path: Path, **members: str) -> Path:
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), content)
+    return path
+
+
+def test_every_table_is_read_under_its_own_columns(tmp_path: Path) -> None:
+    path = packed(
+        tmp_path,
+        b_tsv="key\tweight\nb\t3\n",
+        a__a_csv='key,gold\na,"x, y"\nragged\n',
+        c_jsonl=json.dumps({"key": "c"}),
+        README_txt="no rows",
+    )
+    found = list(read_zip(path))
+    assert [(row.file, row.line) for row in found] == [
+        ("a/a.csv", 2), ("a/a.csv", 3), ("b.tsv", 2), ("c.jsonl", 1),
+    ]  # fmt: skip
+    assert [row.values for row in found if isinstance(row, Row)] == [
+        {"key": "a", "gold": "x, y"}, {"key": "b", "weight": "3"}, {"key": "c"},
+    ]  # fmt: skip
+    assert isinstance(found[1], BadRow)
+
+
+def test_an_archive_without_tables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="holds no CSV, TSV or JSON Lines files"):
+        read_zip(packed(tmp_path, README_txt="no rows"))
+
+
+def test_a_fault_at_the_end_is_told_before_the_first_row(tmp_path: Path) -> None:
+    path = packed(tmp_path, a_csv="key\na\n", b_csv='key\n"a\n')
+    with pytest.raises(FormatError, match=r"b\.csv, line 2"):
+        read_zip(path)
+    assert next(peeked("zip", path)) == Row("a.csv", 2, {"key": "a"})
+
+
+@pytest.mark.parametrize(
+    "members, layout",
+    [
+        ({"data__factual__number-errors_tsv": "x"}, "fbi"),
+        ({"factual__number-errors_tsv": "x", "own_tsv": "x"}, "zip"),
+        ({"items_csv": "x"}, "zip"),
+    ],
+)
+def test_the_names_inside_tell_the_layout(
+    tmp_path: Path, members: dict[str, str], layout: str
+) -> None:
+    assert bundles.layout(packed(tmp_path, **members), LIMITS) == layout
+
+
+def test_the_folders_of_study_001_tell_its_layout(tmp_path: Path) -> None:
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data/answerability_classification/gpt-4.jsonl", "{}")
+    assert bundles.layout(path, LIMITS) == "realmistake"
+
+
+def test_rows_are_picked_file_by_file_as_they_stand(tmp_path: Path) -> None:
+    path = packed(tmp_path, a_csv='key\na\n"b\nb"\nc\n', b_jsonl="{}\n{no\n", d_csv="key\nd\n")
+    starts: dict[str, Any] = {"a.csv": {3}, "b.jsonl": {2}, "gone.csv": {1}}
+    found = {name: "".join(lines) for name, lines in bundles.picked(path, LIMITS, starts)}
+    assert found == {"a.csv": 'key\n"b\nb"\n', "b.jsonl": "{no\n"}
+
+
+def test_an_archive_that_bursts_or_climbs_out_is_refused(tmp_path: Path) -> None:
+    bomb = packed(tmp_path, a_csv="key\n" + "a" * 900_000 + "\n" * 5_000_000)
+    with pytest.raises(FormatError, match="unpacks to more than"):
+        read_zip(bomb)
+    with zipfile.ZipFile(tmp_path / "climbs.zip", "w") as archive:
+        archive.writestr("../../a.csv", "key\na\n")
+    with pytest.raises(FormatError, match="climbs out"):
+        read_zip(tmp_path / "climbs.zip")

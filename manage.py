@@ -3,6 +3,7 @@ import os
 import signal
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 
@@ -13,6 +14,9 @@ def main() -> None:
             execute_from_command_line(sys.argv)
         finally:
             sys.stdout.flush()
+    except ImproperlyConfigured as error:
+        # The words name the variable and the remedy; where the program found out helps nobody.
+        sys.exit(f"The settings are wrong: {error}")
     except BrokenPipeError:
         # Whoever read it, `head` for one, has seen enough. The rest goes nowhere, since Python
         # would write it once more when it ends.

@@ -1,4 +1,5 @@
-"""The health check of a container: `python config/probe.py PORT` exits 0 if /healthz answers 200.
+"""The health check of a container: `python config/probe.py PORT [PART...]` exits 0 if /readyz
+answers 200, for these parts alone if some are named.
 
 It asks under the site's own name, since the application refuses all others, and says that the
 visitor came by TLS, as the proxy in front would. Run as a file, it loads nothing else.
@@ -7,13 +8,15 @@ visitor came by TLS, as the proxy in front would. Run as a file, it loads nothin
 import os
 import sys
 from http.client import HTTPConnection, HTTPException
+from urllib.parse import urlencode
 
 
-def main(port: int) -> int:
+def main(port: int, parts: list[str]) -> int:
     host = os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".")
+    path = "/readyz?" + urlencode([("only", part) for part in parts])
     connection = HTTPConnection("127.0.0.1", port, timeout=4)
     try:
-        connection.request("GET", "/healthz", headers={"Host": host, "X-Forwarded-Proto": "https"})
+        connection.request("GET", path, headers={"Host": host, "X-Forwarded-Proto": "https"})
         return int(connection.getresponse().status != 200)
     except (OSError, HTTPException):
         return 1
@@ -22,4 +25,4 @@ def main(port: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

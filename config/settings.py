@@ -65,7 +65,9 @@ def _database() -> dict[str, Any]:
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
         # Of statements that run through `prepared.planned`; all others are planned at each call.
-        database["OPTIONS"] = {"prepare_threshold": 5, **database.get("OPTIONS", {})}
+        # A server that went away without a word is noticed after some seconds, not after minutes.
+        given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}
+        database["OPTIONS"] = given | database.get("OPTIONS", {})
     else:
         raise ImproperlyConfigured("DATABASE_URL names neither PostgreSQL nor SQLite.")
     return database
@@ -119,6 +121,7 @@ INSTALLED_APPS = [
     "annotation",
     "judging",
     "charts",
+    "operation",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -246,7 +249,7 @@ CSRF_COOKIE_HTTPONLY = True
 if SITE_URL.startswith("https://"):
     SECURE_SSL_REDIRECT = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True

@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
+from annotation.accounts import person
 from annotation.admin import ReadOnlyAdmin
 from judging.forms.endpoints import EndpointForm
 from judging.models import (
@@ -20,8 +21,10 @@ from judging.models import (
     Request,
     Run,
     StrategyVersion,
+    Worker,
 )
 from judging.models.evaluators import SHAPES
+from judging.preparing import endpoints
 from judging.running import budgeting
 
 
@@ -36,6 +39,9 @@ class EndpointAdmin(admin.ModelAdmin):
         # Runs rest on whom they ask; another evaluator is another endpoint.
         said = ("created_at", "remaining")
         return (*said, *SHAPES) if obj and obj.runs.exists() else said
+
+    def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
+        endpoints.save(form, person(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Runs pin their endpoint.
@@ -106,3 +112,8 @@ class CallAdmin(ReadOnlyAdmin):
 @admin.register(Dispatcher)
 class DispatcherAdmin(ReadOnlyAdmin):
     list_display = ("name", "holder", "held_until")
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnlyAdmin):
+    list_display = ("host", "process", "started_at", "alive_until", "progressed_at", "failures")

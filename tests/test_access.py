@@ -42,6 +42,7 @@ RULES: dict[str, dict[str, str]] = {
     "keys/": {"GET": "signed in", "POST": "signed in"},
     "sessions/": {"GET": "signed in", "POST": "signed in"},
     "healthz": {"GET": "anyone"},
+    "readyz": {"GET": "anyone"},
     "accounts/login/": {"GET": "anyone", "POST": "anyone"},
     "accounts/logout/": {"GET": "anyone", "POST": "anyone"},
     "accounts/inactive/": {"GET": "anyone"},
@@ -304,9 +305,9 @@ def content_type(route: str) -> str:
 
 
 def is_served(right: str, status: int, location: str) -> bool:
-    """Answered, be it by saying what is wrong with an empty form."""
+    """Answered, be it by saying what is wrong with an empty form, or with the service."""
     if right == "anyone":
-        return status < 400 or status == 422
+        return status < 400 or status in {422, 503}
     if right == "site":
         return status < 500 and not location.startswith("/admin/login")
     return status in {200, 201, 204, 302, 409, 422} and "/login/" not in location

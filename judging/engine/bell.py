@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -72,7 +71,7 @@ class Bell:
 
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
-        self.name = secrets.token_hex(8)
+        self.life = living.Life()
         self._busy: set[tuple[Kind, int]] = set()
         self._stopped = threading.Event()
         self._again = threading.Event()
@@ -99,11 +98,12 @@ class Bell:
     def _look(self) -> None:
         self._say(self._alive)
         while not self._wait():
+            due = [self._begin(kind) for kind in KINDS]
+            self.life.looked = None not in due
+            self.life.idle = self.life.looked and not any(due)
             self._say(self._alive)
-            for kind in KINDS:
-                self._begin(kind)
             close_old_connections()
-        self._say(lambda: living.end(self.name))
+        self._say(lambda: living.end(self.life))
         connections.close_all()
 
     def _wait(self) -> bool:
@@ -113,7 +113,7 @@ class Bell:
         return self._stopped.is_set()
 
     def _alive(self) -> None:
-        living.beat(self.name, clock.now())
+        living.beat(self.life, clock.now())
 
     def _say(self, what: Callable[[], None]) -> None:
         """Tell the pages whether this worker is alive; a database that is away hears it later."""
@@ -122,22 +122,26 @@ class Bell:
         except Exception:
             log.exception("Saying whether this worker is alive failed.")
 
-    def _begin(self, kind: Kind) -> None:
+    def _begin(self, kind: Kind) -> int | None:
+        """Have what is due of a kind worked on; how much that is, None if it cannot be said."""
         try:
             due = {(kind, pk) for pk in kind.due(clock.now())}
         except Exception:
             # A database that is away for a while may not end the looking.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
-            due = set()
+            return None
         for one in due - self._busy:
             self._busy.add(one)
             self._slices.submit(self._work, *one)
+        return len(due)
 
     def _work(self, kind: Kind, pk: int) -> None:
         begun = time.monotonic()
         try:
             kind.work(pk)
+            self.life.ended(well=True)
         except Exception:
+            self.life.ended(well=False)
             log.exception("Working on %s %s failed; trying again.", kind.name, pk)
         finally:
             connections.close_all()

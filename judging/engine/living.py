@@ -1,41 +1,71 @@
-"""Which workers are alive: each says so in a row of its own whenever it looks for work.
+"""Which workers are alive and get on: each says so in a row of its own whenever it looks for work.
 
 So a page can say at once that nobody works, also where nothing was due lately.
 """
 
+import os
+import secrets
+import socket
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Lock
 
 from django.db.models import Q
 
 from annotation import writing
-from judging.models import Dispatcher
+from judging.models import Dispatcher, Worker
 
 # A worker that says nothing for so long is dead; it looks for work every two seconds.
 ALIVE = timedelta(seconds=8)
 # Rows of workers that were killed are kept no longer.
 FORGOTTEN = timedelta(days=1)
-_WORKER = "worker "
 
 
-def beat(worker: str, now: datetime) -> None:
-    """Say that a worker is alive."""
+@dataclass
+class Life:
+    """What a worker says of itself: whether it could find out all that is due, whether nothing
+    was, and how many slices ended well or failed."""
+
+    name: str = field(default_factory=lambda: secrets.token_hex(8))
+    looked: bool = False
+    idle: bool = False
+    slices: int = 0
+    failures: int = 0
+    told: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    def ended(self, *, well: bool) -> None:
+        """Count a slice that ended, in whichever thread."""
+        with self.lock:
+            self.slices += well
+            self.failures += not well
+
+
+def beat(life: Life, now: datetime) -> None:
+    """Say that a worker is alive, and how it got on since it last said so."""
+    worked = life.slices
+    values = {"alive_until": now + ALIVE, "slices": worked, "failures": life.failures}
+    values |= {"looked_at": now} if life.looked else {}
+    values |= {"progressed_at": now} if worked > life.told or life.idle else {}
     with writing.transact():
-        Dispatcher.objects.update_or_create(
-            name=f"{_WORKER}{worker}", defaults={"held_until": now + ALIVE}
-        )
-        gone = Dispatcher.objects.filter(name__startswith=_WORKER, held_until__lt=now - FORGOTTEN)
-        gone.delete()
+        if not Worker.objects.filter(name=life.name).update(**values):
+            host = socket.gethostname()[:200]
+            Worker.objects.create(
+                name=life.name, host=host, process=os.getpid(), started_at=now, **values
+            )
+            Worker.objects.filter(alive_until__lt=now - FORGOTTEN).delete()
+    life.told = worked
 
 
-def end(worker: str) -> None:
+def end(life: Life) -> None:
     """Say that a worker stops."""
     with writing.transact():
-        Dispatcher.objects.filter(name=f"{_WORKER}{worker}").delete()
+        Worker.objects.filter(name=life.name).delete()
 
 
 def works(endpoint_id: int, now: datetime) -> bool:
     """Whether a worker is alive, or somebody is at this endpoint without being one, such as a
     command that waits for its run."""
     at_it = Q(name__in=[f"endpoint {endpoint_id}", f"planning {endpoint_id}"])
-    alive = Q(name__startswith=_WORKER)
-    return Dispatcher.objects.filter(at_it | alive, held_until__gt=now).exists()
+    alive = Worker.objects.alive(now)
+    return alive.exists() or Dispatcher.objects.filter(at_it, held_until__gt=now).exists()

@@ -1,6 +1,6 @@
 """The evaluator half in tables: who is asked, how, what came back, what it says of an item."""
 
-from judging.models.asking import Dispatcher, Reading, Reply, Request
+from judging.models.asking import Dispatcher, Reading, Reply, Request, Worker
 from judging.models.evaluators import Endpoint, StrategyVersion
 from judging.models.figures import StoredFigure, Touch
 from judging.models.runs import Budget, Call, Outcome, Run
@@ -22,4 +22,5 @@ __all__ = [
     "StrategyVersion",
     "Tally",
     "Touch",
+    "Worker",
 ]

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from judging.querysets import RequestQuerySet
+from judging.querysets import RequestQuerySet, WorkerQuerySet
 
 # Of a request that was never tried: before any time that a clock says, be it set back meanwhile.
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -134,3 +134,26 @@ class Dispatcher(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.holder}"
+
+
+class Worker(models.Model):
+    """A process that looks for due work: what it says of itself while it lives."""
+
+    name = models.CharField(max_length=64, unique=True)
+    host = models.CharField(max_length=200)
+    process = models.PositiveIntegerField()
+    started_at = models.DateTimeField(default=timezone.now)
+    alive_until = models.DateTimeField()
+    looked_at = models.DateTimeField(
+        null=True, help_text="When it last found out what is due, of every kind of work."
+    )
+    progressed_at = models.DateTimeField(
+        null=True, help_text="When it last ended a slice well, or nothing was left to do."
+    )
+    slices = models.PositiveBigIntegerField(default=0, help_text="Slices that ended well.")
+    failures = models.PositiveBigIntegerField(default=0, help_text="Slices that failed.")
+
+    objects = WorkerQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.host} {self.process}"

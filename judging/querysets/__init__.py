@@ -1,6 +1,6 @@
 """Sets of rows of the evaluator half, in the words of the field."""
 
-from judging.querysets.leases import over
+from judging.querysets.leases import WorkerQuerySet, over
 from judging.querysets.outcomes import NUL, CallQuerySet, OutcomeQuerySet
 from judging.querysets.results import SavedViewQuerySet, StoredFigureQuerySet
 from judging.querysets.runs import (
@@ -22,5 +22,6 @@ __all__ = [
     "SavedViewQuerySet",
     "StoredFigureQuerySet",
     "StrategyVersionQuerySet",
+    "WorkerQuerySet",
     "over",
 ]

@@ -11,7 +11,8 @@ from django.utils import timezone
 from annotation import settings
 from judging import tasks
 from judging.engine import asking, embedded, leasing, living
-from judging.engine.bell import Bell
+from judging.engine.bell import Bell, Kind
+from judging.models import Worker
 from judging.results import figures
 
 Due = Callable[[Callable[[], list[int]]], None]
@@ -191,3 +192,33 @@ def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
     assert not living.works(1, timezone.now() + living.ALIVE * 2)
     bell.stop()
     assert not living.works(1, timezone.now())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_says_that_it_gets_on_also_where_nothing_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("judging.engine.bell.KINDS", (Kind("work", lambda now: [], print),))
+    bell = Bell(every=0.02)
+    bell.start()
+    assert wait_for(Worker.objects.exclude(progressed_at=None).exists)
+    bell.stop()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_that_cannot_look_or_whose_work_fails_says_no_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(pk: int) -> None:
+        raise RuntimeError
+
+    def looks(now: object) -> list[int]:
+        raise OperationalError
+
+    kinds = (Kind("work", lambda now: [7], fails), Kind("other", looks, print))
+    monkeypatch.setattr("judging.engine.bell.KINDS", kinds)
+    bell = Bell(every=0.02)
+    bell.start()
+    assert wait_for(Worker.objects.filter(failures__gt=1).exists)
+    assert not Worker.objects.exclude(progressed_at=None, looked_at=None).exists()
+    bell.stop()

@@ -136,7 +136,7 @@ def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: P
 def test_a_run_that_nobody_works_on_says_so_at_once(browser: Client, project: Project) -> None:
     run = asked_run(project)
     assert "No worker is running" in text_of(browser, "run", run.number)
-    living.beat("one", timezone.now())
+    living.beat(living.Life("one"), timezone.now())
     assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
@@ -163,7 +163,7 @@ def test_what_is_answered_a_second_tells_when_the_rest_will_be(
     answer(run, number=20)
     # Nobody goes on, so that no time can be said.
     assert watching.watch(run).pace == watching.Pace()
-    living.beat("one", timezone.now())
+    living.beat(living.Life("one"), timezone.now())
     Run.objects.update(created_at=timezone.now() - timedelta(minutes=1))
     run.refresh_from_db()
     pace = watching.watch(run).pace

@@ -1,0 +1,192 @@
+"""What the doctor looks at besides what has to be there at all: settings, clock, files, mail."""
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from smtplib import SMTPException
+from typing import Any
+
+from django.conf import settings
+from django.core import mail
+from django.db import connection
+from django.utils import timezone
+
+from annotation.models import Job
+from judging import clock
+from judging.models import Endpoint
+from judging.providers import keys
+from operation import readiness
+from operation.findings import Finding, doubtful, fine, wrong
+
+# A worker looks every two seconds, and slices and programs end within minutes.
+WAITS_LONG = timedelta(minutes=10)
+# Bytes free where files are kept.
+LITTLE, HARDLY_ANY = 5 * 2**30, 2**29
+# Of the threes of characters in a random key, so many differ, even if it is hexadecimal.
+VARIED = 0.8
+# Of the connections that the server takes.
+NEARLY_ALL = 0.8
+
+
+def site() -> Finding:
+    """The settings that decide who can reach what, and how."""
+    if "*" in settings.ALLOWED_HOSTS:
+        return wrong(
+            "settings",
+            "ALLOWED_HOSTS takes every name, so links in e-mail can be made to lead elsewhere.",
+            "Name the hosts under which people reach the site.",
+        )
+    elsewhere = set(settings.ALLOWED_HOSTS) - {"localhost", "127.0.0.1", "[::1]"}
+    if settings.DEBUG and elsewhere:
+        return wrong(
+            "settings", "DEBUG shows the program to whoever meets an error.", "Set DEBUG=0."
+        )
+    if elsewhere and not settings.SITE_URL.startswith("https://"):
+        return doubtful(
+            "settings",
+            "Others reach the site, and SITE_URL names no https:// address.",
+            "Put a TLS proxy in front and set SITE_URL: it turns on HSTS and secure cookies.",
+        )
+    return fine("settings", "They are read and fit together.")
+
+
+def secret_key() -> Finding:
+    key = settings.SECRET_KEY
+    threes = {key[at : at + 3] for at in range(len(key) - 2)}
+    kept = settings.VAR_DIR / "secret_key"
+    if len(threes) < VARIED * len(key) or key.startswith("django-insecure"):
+        return wrong(
+            "secret-key",
+            "SECRET_KEY can be guessed: it repeats itself, or came with an example.",
+            "Set one of 50 random characters or more; everybody has to sign in again.",
+        )
+    if settings.EMBEDDED and kept.exists() and kept.stat().st_mode & 0o077:
+        return doubtful("secret-key", f"Others can read {kept}.", f"Run `chmod 600 {kept}`.")
+    return fine("secret-key", "It is long and looks random.")
+
+
+def hours() -> Finding:
+    """Whether this machine's clock is the database server's."""
+    if connection.vendor != "postgresql":
+        return fine("clock", f"It is {timezone.now():%Y-%m-%d %H:%M:%S} UTC here.")
+    off = abs((timezone.now() - clock.now()).total_seconds())
+    if off > readiness.SECONDS:
+        says = f"It differs by {off:.0f} s from the database server's."
+        return doubtful("clock", says, "Let both machines keep time by NTP.")
+    return fine("clock", "It is the database server's.")
+
+
+def connections() -> Finding:
+    if connection.vendor != "postgresql":
+        return fine("connections", "SQLite needs none.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity"
+        )
+        [used, most] = cursor.fetchone()
+    says = f"{used} of {most} connections of the database server are in use."
+    if used > NEARLY_ALL * most:
+        remedy = "Raise max_connections, start fewer processes, or put PgBouncer before it."
+        return doubtful("connections", says, remedy)
+    return fine("connections", says)
+
+
+def files() -> Finding:
+    """Whether what is made while running can be kept, and pages find their style sheets."""
+    kept = [each for each in settings.VAR_DIR.iterdir() if each.is_dir()]
+    for folder in (settings.VAR_DIR, *kept):
+        if not _can_write(folder):
+            who = f"Let the user who runs this write there (uid {os.getuid()})."
+            return wrong("files", f"{folder} cannot be written.", who)
+    collected = settings.STATIC_ROOT / "staticfiles.json"
+    if not (settings.EMBEDDED or settings.DEBUG or collected.exists()):
+        remedy = "Run `python manage.py collectstatic --no-input`, as the image does."
+        return wrong("files", "Style sheets and scripts are not collected: no page opens.", remedy)
+    return fine("files", f"{settings.VAR_DIR} can be written.")
+
+
+def _can_write(folder: Path) -> bool:
+    part = folder / f".doctor-{secrets.token_hex(4)}"
+    try:
+        part.touch()
+        part.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def disk() -> Finding:
+    free = shutil.disk_usage(settings.VAR_DIR).free
+    says = f"{free / 2**30:.1f} GB are free where {settings.VAR_DIR} is."
+    remedy = "Make room: exports and archives are kept there, and SQLite's database."
+    if free < HARDLY_ANY:
+        return wrong("disk", says, remedy)
+    return doubtful("disk", says, remedy) if free < LITTLE else fine("disk", says)
+
+
+def jobs() -> Finding:
+    """Whether imports, exports and archives wait for long, or failed lately."""
+    now = timezone.now()
+    waiting = Job.objects.filter(state=Job.State.WAITING, created_at__lt=now - WAITS_LONG).count()
+    if waiting:
+        says = f"{waiting} wait for more than {WAITS_LONG.seconds // 60} minutes."
+        return wrong("jobs", says, "See what is said of `worker`, and the worker's log.")
+    day = now - timedelta(days=1)
+    failed = Job.objects.filter(state=Job.State.FAILED, finished_at__gt=day).count()
+    if failed:
+        says = f"{failed} failed or were cancelled within a day."
+        return doubtful("jobs", says, "Each says why on its project's page of jobs.")
+    return fine("jobs", "None waits for long, none failed within a day.")
+
+
+def evaluator_keys() -> Finding:
+    """Whether this process finds the keys of the endpoints."""
+    named = Endpoint.objects.exclude(key_variable="").values_list("key_variable", flat=True)
+    missing = sorted({name for name in named if not keys.is_set(name)})
+    if missing:
+        says = f"Not set here: {', '.join(missing)}."
+        remedy = "Set them in the environment of server and workers, or drop their endpoints."
+        return doubtful("evaluator-keys", says, remedy)
+    return fine("evaluator-keys", "All that endpoints name are set here.")
+
+
+def email() -> Finding:
+    if not settings.EMAIL_HOST:
+        says = "It is written to the server's output: nobody gets links by it."
+        if not settings.SITE_URL:
+            return fine("e-mail", says)
+        return doubtful("e-mail", says, "Set EMAIL_URL and EMAIL_FROM.")
+    link: Any = mail.get_connection()
+    try:
+        link.open()
+        link.close()
+    except (OSError, SMTPException) as error:
+        refused = isinstance(error, SMTPException) and not isinstance(error, ConnectionError)
+        says = "refuses us" if refused else "does not answer"
+        remedy = "See that EMAIL_URL has its host, port, user and password."
+        return wrong("e-mail", f"The mail server {says}.", remedy)
+    return fine("e-mail", "The mail server takes what we hand in.")
+
+
+def worker_here() -> Finding:
+    return readiness.worker_here(socket.gethostname())
+
+
+CHECKS: dict[str, Callable[[], Finding]] = {
+    "settings": site,
+    "secret-key": secret_key,
+    **readiness.CHECKS,
+    "connections": connections,
+    "clock": hours,
+    "jobs": jobs,
+    "files": files,
+    "disk": disk,
+    "evaluator-keys": evaluator_keys,
+    "e-mail": email,
+}
+# Only asked for by name: not every machine has a worker.
+BY_NAME = {"worker-here": worker_here}

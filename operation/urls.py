@@ -1,0 +1,8 @@
+from django.urls import path
+
+from operation import views
+
+urlpatterns = [
+    path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+]

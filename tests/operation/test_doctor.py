@@ -1,0 +1,168 @@
+"""`manage.py doctor`: what is wrong, in words, and what to do about it."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotation.models import Job
+from judging import clock
+from judging.engine import living
+from judging.models import Worker
+from operation import checkup
+from operation.findings import Grade
+from tests.builders import make_project
+from tests.judging.builders_judging import make_endpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def told(*only: str) -> str:
+    out = StringIO()
+    try:
+        call_command("doctor", *(["--only", *only] if only else []), stdout=out)
+    except CommandError as error:
+        out.write(str(error))
+    return " ".join(out.getvalue().split())
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_it_names_every_part_and_ends_badly_only_where_something_is_wrong(
+    settings: SimpleNamespace, tmp_path: Path
+) -> None:
+    settings.STATIC_ROOT = tmp_path
+    (tmp_path / "staticfiles.json").touch()
+    with pytest.raises(CommandError) as ended:
+        call_command("doctor", stdout=StringIO())
+    assert ended.value.returncode == 1
+    life = living.Life()
+    living.beat(life, clock.now())
+    Worker.objects.update(progressed_at=clock.now())
+    said = told()
+    assert all(f" {name} " in said for name in checkup.CHECKS)
+    assert "wrong" not in said
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_wrong_comes_with_its_remedy() -> None:
+    assert "No worker is running. Start one with `celery --app config worker`" in told("worker")
+
+
+def test_settings_that_cannot_be_read_are_told_without_a_traceback() -> None:
+    command = [sys.executable, "manage.py", "doctor"]
+    run = subprocess.run(
+        command, cwd=ROOT, env={"SECRET_KEY": "short"}, capture_output=True, text=True
+    )
+    assert run.returncode == 1
+    assert run.stderr == (
+        "The settings are wrong: SECRET_KEY is too short: use 50 random characters or more.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "grade"),
+    [
+        ({"ALLOWED_HOSTS": ["*"]}, Grade.WRONG),
+        ({"ALLOWED_HOSTS": ["a.example"], "DEBUG": True}, Grade.WRONG),
+        ({"ALLOWED_HOSTS": ["a.example"], "SITE_URL": ""}, Grade.DOUBTFUL),
+        ({"ALLOWED_HOSTS": ["a.example"], "SITE_URL": "https://a.example"}, Grade.FINE),
+        ({"ALLOWED_HOSTS": ["localhost"], "SITE_URL": ""}, Grade.FINE),
+    ],
+)
+def test_settings_that_let_others_in_are_told(
+    settings: SimpleNamespace, values: dict[str, object], grade: Grade
+) -> None:
+    for name, value in values.items():
+        setattr(settings, name, value)
+    assert checkup.site().grade == grade
+
+
+@pytest.mark.parametrize("key", ["x" * 60, "change-me" * 8, "django-insecure-" + "aB3$k9" * 9])
+def test_a_key_that_can_be_guessed_is_wrong_and_never_printed(
+    settings: SimpleNamespace, key: str
+) -> None:
+    settings.SECRET_KEY = key
+    found = checkup.secret_key()
+    assert found.grade == Grade.WRONG
+    assert key not in found.says + found.remedy
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    settings: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VAR_DIR = tmp_path
+    (tmp_path / "exports").mkdir()
+    assert checkup.files().grade == Grade.FINE
+    # Permissions do not hold back root, whom containers of tests run as.
+    touch = Path.touch
+    monkeypatch.setattr(
+        Path, "touch", lambda path: refuse() if path.parent.name == "exports" else touch(path)
+    )
+    found = checkup.files()
+    assert found.grade == Grade.WRONG
+    assert str(tmp_path / "exports") in found.says
+
+
+def refuse() -> None:
+    raise PermissionError
+
+
+def test_files_that_were_not_collected_are_told(settings: SimpleNamespace, tmp_path: Path) -> None:
+    settings.VAR_DIR = settings.STATIC_ROOT = tmp_path
+    settings.EMBEDDED = False
+    assert "collectstatic" in checkup.files().remedy
+
+
+@pytest.mark.parametrize(("free", "grade"), [(2**28, Grade.WRONG), (2**31, Grade.DOUBTFUL)])
+def test_a_disk_that_is_nearly_full_is_told(
+    monkeypatch: pytest.MonkeyPatch, free: int, grade: Grade
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    assert checkup.disk().grade == grade
+
+
+@pytest.mark.databases
+@pytest.mark.django_db
+def test_jobs_that_wait_or_failed_are_told() -> None:
+    project, now = make_project(), timezone.now()
+    Job.objects.create(project=project, kind="export", state="failed", finished_at=now)
+    assert checkup.jobs().grade == Grade.DOUBTFUL
+    Job.objects.create(project=project, kind="export", created_at=now - timedelta(hours=1))
+    assert checkup.jobs().grade == Grade.WRONG
+
+
+@pytest.mark.django_db
+def test_a_key_that_an_endpoint_wants_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_endpoint("https://evaluator.example/v1", key_variable="SOME_API_KEY")
+    monkeypatch.delenv("SOME_API_KEY", raising=False)
+    assert "SOME_API_KEY" in checkup.evaluator_keys().says
+    monkeypatch.setenv("SOME_API_KEY", "hunter2")
+    assert checkup.evaluator_keys().grade == Grade.FINE
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_a_clock_that_differs_from_the_servers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checkup.hours().grade == Grade.FINE
+    ahead = timezone.now() + timedelta(minutes=2)
+    monkeypatch.setattr(timezone, "now", lambda: ahead)
+    assert checkup.hours().grade == Grade.DOUBTFUL
+
+
+def test_a_mail_server_that_is_away_is_told(settings: SimpleNamespace) -> None:
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    assert checkup.email().says == "The mail server does not answer."
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_connections_are_counted() -> None:
+    assert "connections of the database server are in use" in checkup.connections().says

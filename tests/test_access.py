@@ -221,16 +221,20 @@ class World:
 @pytest.fixture
 def world(db: None) -> World:
     people = cast()
-    item = make_item(people.project, "a/b")
-    make_resolution(item)
+    make_resolution(make_item(people.project, "a/b"))
     make_run(people)
-    names = {"slug": people.project.slug, "key": item.key, "number": "1", "table": "categories"}
+    return World(people, names_in(people, "a/b"))
+
+
+def names_in(people: Cast, key: str) -> dict[str, str]:
+    """What addresses name, by what their routes call it."""
+    names = {"slug": people.project.slug, "key": key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
     names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
     names |= {"picture": "svg", "text": "txt", "uidb36": "1"}
     wanted = inviting.Wanted(alias="newcomer", role="annotator")
     names["invitation"] = inviting.invite(people.lead, wanted, now=timezone.now())[1]
-    return World(people, names | {"url": "nothing", "id": "1"})
+    return names | {"url": "nothing", "id": "1"}
 
 
 def make_run(people: Cast) -> None:

@@ -7,8 +7,10 @@
 `DEBUG`          1 or 0, default 0
 `SITE_URL`       https://... of a deployment; turns on what TLS makes possible
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
+`STATIC_ROOT`    where collected style sheets and scripts lie; default: static/ in VAR_DIR
 `EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
 `EMAIL_FROM`     the address that e-mail comes from
+`IMPORT_MEGABYTES`, `IMPORT_ROWS` how much a file may hold that is imported in the browser
 """
 
 import hashlib
@@ -24,6 +26,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import MAIL_PORTS
 from config.environment import address as _address
+from config.environment import count as _count
 from config.environment import flag as _flag
 from config.environment import mail as _mail
 from config.environment import names as _names
@@ -213,9 +216,16 @@ USE_TZ = True
 
 # A correction may be as long as a field of an import, and each of its bytes three when encoded.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
+IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
+IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
+FILE_UPLOAD_HANDLERS = [
+    "annotation.uploads.bounded.Bounded",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = Path(os.environ.get("STATIC_ROOT", VAR_DIR / "static"))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -276,6 +286,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.describing.problems",
+    ],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }
 

@@ -3,7 +3,7 @@
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from annotation.models import Account, Membership, Project, Role
+from annotation.models import Account, Event, Membership, Project, Role
 from annotation.prepared import Prepared
 
 _SEAT = Prepared(lambda account, slug: Membership.objects.seats_of(account, slug))
@@ -39,12 +39,30 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
     raise PermissionDenied(f"Your role in this project ({member.role}) does not allow this.")
 
 
+def site_admin(request: HttpRequest) -> Account:
+    """The signed-in person, if they may do everything on the site.
+
+    404 for whoever has no place in any project, 403 for other members.
+    """
+    account = request.user
+    if not isinstance(account, Account):
+        raise Http404
+    if account.is_superuser:
+        return account
+    if not Membership.objects.roles_of(account):
+        raise Http404
+    raise PermissionDenied("This is for site admins.")
+
+
 def seated(member: Membership) -> Membership:
     """The membership as a stored row, made for a site admin who acts for the first time."""
     if member.pk is None:
-        member, _ = Membership.objects.get_or_create(
+        member, made = Membership.objects.get_or_create(
             project=member.project,
             account=member.account,
             defaults={"alias": member.alias, "role": member.role},
         )
+        if made:
+            place = {"project_id": member.project_id, "member_id": member.pk}
+            Event.record("member", member.alias, **place, old={}, new={"role": member.role})
     return member

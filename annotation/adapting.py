@@ -140,7 +140,8 @@ def save(
             str(version),
             project_id=project.pk,
             member_id=member.pk,
-            before=str(before),
+            old={"task type": str(before)},
+            new={"task type": str(version)},
         )
     return version
 

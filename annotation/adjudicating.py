@@ -61,7 +61,7 @@ def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
     if current is None or current.source != Resolution.Source.ADJUDICATED:
         return
     if current.member_id == label.member_id:
-        current.end(now)
+        resolving.end(current, now=now)
         resolving.settle(label.item, now=now)
 
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
 from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation import members
+from annotation.accounts import AccountAdmin, person
 from annotation.models import (
     Account,
     ApiToken,
@@ -31,8 +31,6 @@ from annotation.models import (
     TaskTypeVersion,
 )
 
-admin.site.register(Account, UserAdmin)
-
 
 class ReadOnlyAdmin(admin.ModelAdmin):
     """Rows that the services alone write."""
@@ -48,6 +46,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+admin.site.register(Account, AccountAdmin)
+
+
+def _word(value: Any) -> Any:
+    """A value as the audit keeps it: numbers and words, all else by its text."""
+    return value if isinstance(value, (int, str)) or value is None else str(value)
 
 
 class MembershipInline(admin.TabularInline):
@@ -78,10 +84,26 @@ class ProjectAdmin(admin.ModelAdmin):
         # Items and labels pin what was asked; how a change reaches them is not the admin's work.
         return ("task_type", "overlap") if obj and obj.items.exists() else ()
 
+    def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
+        old = {name: _word(form.initial.get(name)) for name in names if change}
+        new = {name: _word(getattr(obj, name)) for name in names}
+        if new:
+            Event.objects.create(
+                kind=kind,
+                subject=obj.slug,
+                project=obj,
+                account=person(request),
+                data={"old": old, "new": new},
+            )
+
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         super().save_formset(request, form, formset, change)
         for member in formset.new_objects:
-            members.note(member, new={"role": member.role, "active": member.active})
+            members.note(
+                member, person(request), new={"role": member.role, "active": member.active}
+            )
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -103,10 +125,13 @@ class MembershipAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
+        by = person(request)
         if not change:
-            members.note(obj, new={"role": obj.role, "active": obj.active})
-        elif "alias" in form.changed_data:
-            members.note(obj, old={"alias": form.initial["alias"]}, new={"alias": obj.alias})
+            members.note(obj, by, new={"role": obj.role, "active": obj.active})
+        elif changed := [name for name in ("alias", "account") if name in form.changed_data]:
+            old: dict[str, object] = {name: str(form.initial[name]) for name in changed}
+            new = {"alias": obj.alias, "account": str(obj.account_id)}
+            members.note(obj, by, old=old, new={name: new[name] for name in changed})
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -121,19 +146,13 @@ class InvitationAdmin(ReadOnlyAdmin):
 
 
 @admin.register(GuidelinesVersion)
-class GuidelinesVersionAdmin(admin.ModelAdmin):
-    """A new version is added; one that labels may name is not changed."""
+class GuidelinesVersionAdmin(ReadOnlyAdmin):
+    """Versions are published on the project's own page, which puts them on record."""
 
     list_display = ("project", "number", "author", "created_at")
     list_filter = ("project",)
     list_select_related = ("project", "author")
     raw_id_fields = ("author",)
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 @admin.register(ApiToken)
@@ -146,7 +165,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke the chosen tokens", permissions=["view"])
     def revoke(self, request: HttpRequest, tokens: Any) -> None:
         for token in tokens.filter(revoked_at=None):
-            token.revoke(timezone.now())
+            token.revoke(timezone.now(), person(request))
 
 
 @admin.register(Comment)
@@ -247,7 +266,7 @@ class JobAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "kind", "subject", "project", "member")
+    list_display = ("created_at", "kind", "subject", "project", "member", "account")
     list_filter = ("kind", "project")
-    list_select_related = ("project", "member")
+    list_select_related = ("project", "member", "account")
     search_fields = ("subject", "member__alias")

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from annotation import assigning, writing
 from annotation.errors import Refused
-from annotation.models import Event, Membership, Project, Role, Slot
+from annotation.models import Account, Event, Membership, Project, Role, Slot
 
 CHANGE = "member"
 INVITATION = "invitation"
@@ -49,11 +49,19 @@ def hand_over(lead: Membership, member: Membership, role: str) -> None:
 
 
 def note(
-    member: Membership, *, new: dict[str, object], old: dict[str, object] | None = None
+    member: Membership,
+    by: Account,
+    *,
+    new: dict[str, object],
+    old: dict[str, object] | None = None,
 ) -> None:
     """Put into the audit what a site admin without a place in the project did to the member."""
-    Event.record(
-        CHANGE, member.alias, project_id=member.project_id, member_id=None, old=old or {}, new=new
+    Event.objects.create(
+        kind=CHANGE,
+        subject=member.alias,
+        project_id=member.project_id,
+        account=by,
+        data={"old": old or {}, "new": new},
     )
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from annotation import places, prepared, standing, tasktypes
-from annotation.models import Item, Label, Reason, Resolution, Revision, Stage
+from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
 from annotation.rules import RULES
 from annotation.standing import Held, Standing
 
@@ -33,13 +33,18 @@ def settle(item: Item, *, now: datetime, revision: Revision | None = None) -> No
         _ask_more(item, stands)
     elif stands.disputed:
         places.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
+    ended = None
     if current and (values is None or not _says(current, values, revision)):
         _end(current.pk, now)
-        current = None
+        ended, current = current, None
     if item.project.verify and current is None:
         _verify(item, revision, stands, values)
     elif values is not None and current is None:
-        _resolve(item, revision, values, rule=rule, source=Resolution.Source.LABELS, now=now)
+        by = {"rule": rule, "source": Resolution.Source.LABELS}
+        _resolve(item, revision, values, was=ended, now=now, **by)
+        return
+    if ended:
+        prepared.insert(_changed(item, ended, None))
 
 
 def decided(item: Item) -> dict[str, Any] | None:
@@ -62,13 +67,27 @@ def resolve(
     **said: Any,
 ) -> Resolution:
     """Hold these values true of the item's current texts, instead of what was held so far."""
-    for current in Resolution.objects.current().filter(item=item):
-        current.end(now)
-    return _resolve(item, item.revision(), values, rule=rule, source=source, now=now, **said)
+    was = Resolution.objects.current().filter(item=item).first()
+    if was:
+        was.end(now)
+    said |= {"rule": rule, "source": source}
+    return _resolve(item, item.revision(), values, was=was, now=now, **said)
+
+
+def end(current: Resolution, *, now: datetime) -> None:
+    """Hold it true no more, and nothing instead."""
+    current.end(now)
+    prepared.insert(_changed(current.item, current, None))
 
 
 def _resolve(
-    item: Item, revision: Revision, values: dict[str, Any], *, now: datetime, **said: Any
+    item: Item,
+    revision: Revision,
+    values: dict[str, Any],
+    *,
+    was: Resolution | Held | None,
+    now: datetime,
+    **said: Any,
 ) -> Resolution:
     made = Resolution(
         item=item,
@@ -78,7 +97,25 @@ def _resolve(
         created_at=now,
         **said,
     )
-    return prepared.insert(made)
+    return prepared.insert(made, _changed(item, was, made))
+
+
+def _changed(item: Item, was: Resolution | Held | None, made: Resolution | None) -> Event:
+    """The event of it; without a member where it follows from labels."""
+    return Event(
+        kind="resolution",
+        subject=item.key,
+        project_id=item.project_id,
+        member_id=made.member_id if made else None,
+        data={"old": _in_short(item, was), "new": _in_short(item, made)},
+    )
+
+
+def _in_short(item: Item, held: Resolution | Held | None) -> dict[str, Any]:
+    if held is None:
+        return {}
+    choice = tasktypes.of_project(item.project).choice_of(held.values)
+    return {"resolution": choice, "by": held.rule, "from": held.source}
 
 
 def _says(current: Held, values: dict[str, Any], revision: Revision) -> bool:

@@ -68,7 +68,7 @@ def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
 def _take_in_again(item: Item, now: datetime) -> None:
     current = Resolution.objects.current().of_item(item).first()
     if current and current.rule == resolving.EXCLUDED:
-        current.end(now)
+        resolving.end(current, now=now)
         assigning.refill(item, now=now)
 
 

@@ -3,6 +3,7 @@ from django.urls import path
 from annotation.views import (
     agreement,
     assigning,
+    audit,
     baselines,
     beside,
     cases,
@@ -32,6 +33,7 @@ urlpatterns = [
     path("tokens/", tokens.tokens, name="tokens"),
     path("keys/", keys.keys, name="keys"),
     path("sessions/", sessions.sessions, name="sessions"),
+    path("audit/", audit.audit_of_site, name="audit-site"),
     path("invitations/<str:invitation>/", invitations.invitation, name="invitation"),
     path("projects/<slug:slug>/", projects.project, name="project"),
     path("projects/<slug:slug>/vet/", vetting.vet, name="vet"),
@@ -72,6 +74,7 @@ urlpatterns = [
     path("projects/<slug:slug>/baseline/rows.csv", baselines.download, name="baseline-rows"),
     path("projects/<slug:slug>/members/", members.people, name="members"),
     path("projects/<slug:slug>/members/invite/", members.invite, name="members-invite"),
+    path("projects/<slug:slug>/audit/", audit.audit, name="audit"),
     path("projects/<slug:slug>/comments/", comments.comments, name="comments"),
     path("projects/<slug:slug>/mentions/", comments.mentions, name="mentions"),
 ]

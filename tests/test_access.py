@@ -85,6 +85,8 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/assign/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/rows.csv": {"GET": "manage"},
+    "audit/": {"GET": "site"},
+    "projects/<slug:slug>/audit/": {"GET": "manage"},
     "projects/<slug:slug>/members/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/members/invite/": {"GET": "manage", "POST": "manage"},
     "invitations/<str:invitation>/": {"GET": "anyone", "POST": "anyone"},

@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
+from annotation.models.records import Event
 from annotation.querysets import MembershipQuerySet
 
 
@@ -140,8 +141,11 @@ class ApiToken(models.Model):
         token = cls.objects.create(
             account=account, name=name, digest=cls.digest_of(key), prefix=key[:8]
         )
+        Event.of_site("token", token.prefix, account.pk, old={}, new={"token": "made"})
         return token, key
 
-    def revoke(self, now: datetime) -> None:
+    def revoke(self, now: datetime, by: Account) -> None:
         self.revoked_at = now
         self.save(update_fields=["revoked_at"])
+        change = {"old": {"token": "made"}, "new": {"token": "revoked"}}
+        Event.of_site("token", self.prefix, by.pk, **change)

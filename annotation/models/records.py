@@ -88,8 +88,11 @@ class Event(models.Model):
     @property
     def more(self) -> dict[str, Any]:
         """What is known beside what was changed."""
-        return {name: value for name, value in self.data.items() if name not in ("old", "new")}
+        changed = {"old": self.old, "new": self.new}
+        return {name: value for name, value in self.data.items() if not changed.get(name)}
 
 
 def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
-    return data.get(name) or {}
+    # Of an import `new` is a number, and says how many rows were.
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}

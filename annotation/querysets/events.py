@@ -26,6 +26,10 @@ class EventQuerySet(models.QuerySet["Event"]):
         found = self.filter(created_at__gte=_midnight(first)) if first else self
         return found.filter(created_at__lt=_midnight(last) + timedelta(days=1)) if last else found
 
+    def by(self, name: str) -> EventQuerySet:
+        """Of the member of this name, or of the account without a place in the project."""
+        return self.filter(Q(member__alias=name) | Q(account__username=name))
+
     def about(self, words: str) -> EventQuerySet:
         """Whose subject holds the words, in capitals or not."""
         return self.filter(subject__icontains=words)

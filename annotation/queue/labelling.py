@@ -80,7 +80,8 @@ def correct(
         places.push_back(member, slot.item, now)
         slot.hold(member.pk, places.until(member, now))
         following.after_correction(slot.item, now)
-        events.record("correct", member, slot.item, revision=slot.item.revision_number, note=note)
+        numbers = {"old": {"revision": current.number}, "new": {"revision": current.number + 1}}
+        events.record("correct", member, slot.item, note=note, **numbers)
     return offers.of(member, *showing.shown(slot.pk))
 
 
@@ -109,8 +110,7 @@ def _made(member: Membership, claim: Claim, said: Said, task: TaskType, now: dat
 def _store(label: Label, claim: Claim) -> Label:
     """Store the label in the place that it fills, in place of what the member said before."""
     member, first = label.member, label.stage in LIKE_WORK and claim.label is None
-    of = {"choice": label.choice, "revision": claim.revision.number}
-    event = events.of("label", member, claim.item, **of)
+    event = events.of("label", member, claim.item, **_change(label, claim))
     if not (first and holding.fill_first(claim.slot, label, event)):
         label.slot = _filled(member, claim.slot, label.stage, label.created_at)
         label.counted = label.slot is not None
@@ -123,6 +123,18 @@ def _store(label: Label, claim: Claim) -> Label:
         for draft in Draft.objects.of(member.pk).filter(item=claim.item):
             draft.sent()
     return label
+
+
+def _change(label: Label, claim: Claim) -> dict[str, object]:
+    """What is on record of it: the choice, and in whose place, at what revision and stage."""
+    new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
+    if claim.label is None:
+        return {"new": new}
+    before = Label.objects.values("choice", "revision__number").get(pk=claim.label)
+    return {
+        "old": {"choice": before["choice"], "revision": before["revision__number"]},
+        "new": new,
+    }
 
 
 def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:

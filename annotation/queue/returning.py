@@ -33,7 +33,7 @@ def undo(
             holding.count_label(member, -1)
         slot = places.hold_again(member, item, last.stage, last.slot, now)
         following.after_withdrawal(last, tasktypes.of_project(member.project), now)
-        events.record("undo", member, item, choice=last.choice)
+        events.record("undo", member, item, old={"choice": last.choice}, new={})
     return offers.of(member, *showing.shown(slot.pk), previous=last) if slot else None
 
 

@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import access, inviting, members
+from annotation import access, auditing, inviting, members
 from annotation.errors import FieldError, Refused
-from annotation.models import Event, Invitation, Membership, Role
+from annotation.models import Invitation, Membership, Role
 
 SHOWN = 20
 
@@ -143,21 +143,6 @@ def _paint(request: HttpRequest, lead: Membership, trouble: str = "") -> HttpRes
         "roles": Role.values,
         "invitations": Invitation.objects.in_project(project).waiting(),
         "now": timezone.now(),
-        "changes": [(event, _told(event)) for event in members.changes(project)[:SHOWN]],
+        "changes": [auditing.entry(event) for event in members.changes(project)[:SHOWN]],
     }
     return render(request, "annotation/members.html", context, status=422 if trouble else 200)
-
-
-def _told(event: Event) -> list[tuple[str, Any, Any]]:
-    """What was changed from what to what, in words."""
-    old, new = event.data["old"], event.data["new"]
-    return [
-        ("state" if name == "active" else name, _plain(old.get(name)), _plain(value))
-        for name, value in new.items()
-    ]
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "active" if value else "suspended"
-    return str(value or "")

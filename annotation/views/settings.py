@@ -10,7 +10,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 from kombu.exceptions import OperationalError
 
-from annotation import access, settings, tasks, tasktypes
+from annotation import access, auditing, settings, tasks, tasktypes
+from annotation.auditing import Change, Entry
 from annotation.models import Membership, Project, TextFormat
 from annotation.rules import TITLES
 
@@ -203,28 +204,30 @@ def _last_change(project: Project) -> str:
     return str(settings.changes(project).count())
 
 
-def _changes(project: Project, form: SettingsForm) -> list[tuple[Any, list[Any]]]:
+def _changes(project: Project, form: SettingsForm) -> list[Entry]:
     """The last changes, each with what was changed from what to what."""
     titles = {name: field.label for name, field in form.fields.items()} | {"rules": "Rules"}
     return [
-        (
+        Entry(
             event,
-            [
-                (titles.get(name, name), _plain(event.data["old"].get(name)), _plain(value))
-                for name, value in event.data["new"].items()
-            ],
+            auditing.who(event),
+            event.kind,
+            tuple(
+                Change(str(titles.get(name, name)), _plain(event.old.get(name)), _plain(value))
+                for name, value in event.new.items()
+            ),
         )
         for event in settings.changes(project)[:SHOWN]
     ]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> str:
     """A value in words; rules by their field."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):
         value = "; ".join(f"{name}: {TITLES.get(rule, rule)}" for name, rule in value.items())
-    return "nothing" if value in ("", None) else value
+    return "nothing" if value in ("", None) else str(value)
 
 
 def _ask_a_worker(job_id: int) -> None:

@@ -45,6 +45,6 @@ def _revoke(account: Account, request: HttpRequest) -> HttpResponse:
         raise Http404
     token = get_object_or_404(account.tokens, pk=form.cleaned_data["revoke"])
     if token.revoked_at is None:
-        token.revoke(timezone.now())
+        token.revoke(timezone.now(), account)
     messages.success(request, f"{token.name} is revoked. What used it is locked out.")
     return redirect("tokens")

@@ -1,11 +1,16 @@
 """Who may see and change endpoints: they belong to the site, and no project has its own."""
 
+from decimal import Decimal
+from typing import Any
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
-from annotation.models import Account, Membership
+from annotation import writing
+from annotation.models import Account, Event, Membership
 from annotation.models.people import RIGHTS
+from judging.forms.endpoints import EndpointForm
 from judging.models import Endpoint
 from judging.preparing import selecting
 from judging.querysets import EndpointQuerySet
@@ -32,6 +37,23 @@ def changeable(request: HttpRequest) -> EndpointQuerySet:
     if _roles(request) is not None:
         raise PermissionDenied("Only a site admin adds and changes endpoints.")
     return selecting.endpoints()
+
+
+def save(form: EndpointForm, by: Account) -> Endpoint:
+    """Store an endpoint whose form is valid, with what was changed in the audit."""
+    new_one, changed = form.instance.pk is None, form.changed_data
+    with writing.transact():
+        saved: Endpoint = form.save()
+        old = {name: _plain(form.initial.get(name)) for name in changed if not new_one}
+        new = {name: _plain(getattr(saved, name)) for name in changed}
+        if changed:
+            Event.of_site("endpoint", saved.name, by.pk, old=old, new=new)
+    return saved
+
+
+def _plain(value: Any) -> Any:
+    """As JSON takes it: a price is its text."""
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _roles(request: HttpRequest) -> set[str] | None:

@@ -101,8 +101,8 @@ def set_cap(project: Project, cap: Decimal | None, member: Membership | None) ->
             str(project),
             project_id=project.pk,
             member_id=member.pk if member else None,
-            was=None if was is None else str(was),
-            cap=None if cap is None else str(cap),
+            old={"cap": None if was is None else str(was)},
+            new={"cap": None if cap is None else str(cap)},
         )
 
 

@@ -26,11 +26,13 @@ def move(
     finished = timezone.now() if state in ENDED else None
     values = {"state": state, "reason": reason, "finished_at": finished}
     with writing.transact():
+        [was] = Run.objects.filter(pk=run.pk).values_list("state", flat=True)
         moved = Run.objects.filter(pk=run.pk, state__in=allowed).update(**values)
         run.refresh_from_db(fields=list(values))
         if not moved:
             raise Refused(f"Run {run.number} is {run.state}, so it cannot become {state}.")
-        record(f"run {state}", run, member, reason=reason, **data)
+        said = {"reason": reason, **data} if reason else data
+        record(f"run {state}", run, member, old={"state": was}, new={"state": state}, **said)
 
 
 def record(kind: str, run: Run, member: Membership | None, **data: Any) -> None:

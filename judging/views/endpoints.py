@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation.models import Account
 from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
 from judging.preparing import endpoints, trying
@@ -60,7 +61,8 @@ def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
 
 def _edited(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
-        saved: Endpoint = form.save()
+        assert isinstance(request.user, Account)
+        saved = endpoints.save(form, request.user)
         messages.success(request, f"Endpoint {saved.name} is saved.")
         return redirect("endpoint", name=saved.name)
     context = {"form": form, "endpoint": form.instance}

@@ -143,13 +143,13 @@ def test_the_administration_adds_people_and_leaves_roles_to_the_page(people: Cas
     client.post(reverse("admin:annotation_membership_add"), said)
     assert (last(people).member, last(people).subject) == (None, "new")
     assert last(people).data == {"old": {}, "new": {"role": "lead", "active": True}}
-    said = {"alias": "known", "role": "researcher"}
+    said = {"alias": "known", "role": "researcher", "account": people.annotator.account_id}
     client.post(reverse("admin:annotation_membership_change", args=[people.annotator.pk]), said)
     people.annotator.refresh_from_db()
     assert (people.annotator.alias, people.annotator.role) == ("known", "annotator")
     assert last(people).data == {"old": {"alias": "annotator"}, "new": {"alias": "known"}}
     assert people.annotator.active
-    assert "site admin" in client.get(page(people)).content.decode()
+    assert '<p class="hint">admin, ' in client.get(page(people)).content.decode()
 
 
 def test_the_administration_of_a_project_adds_people_too(people: Cast) -> None:

@@ -58,7 +58,8 @@ def test_what_is_stored_is_a_version_that_the_project_asks_from_then_on(lead: Me
     assert tomllib.loads(project.task_type.source) == project.task_type.definition
     event = Event.objects.get(kind="task-type")
     assert event.member == lead
-    assert event.data == {"before": "perturbation-vetting v1"}
+    assert event.old == {"task type": "perturbation-vetting v1"}
+    assert event.new == {"task type": "perturbation-vetting--p v1"}
     assert post(lead, changed.replace("Costs points", "Costs")).status_code == 302
     project.refresh_from_db()
     assert project.task_type.number == 2

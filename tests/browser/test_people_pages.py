@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import inviting, members
-from annotation.models import Membership, Role
+from annotation.models import Event, Membership, Role
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_account, make_member, make_project
@@ -72,3 +72,18 @@ def test_the_pages_of_the_invited(
     checked(page)
     signed_in = open_page(make_account(), reverse("invitation", args=[key]), **look(width, scheme))
     checked(signed_in)
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_audit(open_page: OpenPage, lead: Membership, width: int, scheme: str) -> None:
+    members.suspend(lead, make_member(lead.project, alias="a-name-that-is-rather-long-for-one"))
+    place = {"project_id": lead.project.pk, "member_id": lead.pk}
+    Event.record("flag", "item" * 40, **place, note="a word " * 90 + "x" * 400)
+    page = open_page(
+        lead.account, reverse("audit", args=[lead.project.slug]), **look(width, scheme)
+    )
+    checked(page)
+    page.fill("[name=subject]", "nothing of this name")
+    page.click("text=Show")
+    page.wait_for_selector("text=Nothing fits")
+    checked(page)

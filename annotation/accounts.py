@@ -1,0 +1,54 @@
+"""The accounts of people, as site admins make and change them; every change is in the audit."""
+
+from typing import Any
+
+from django.contrib.auth.admin import UserAdmin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from annotation import auditing
+from annotation.models import Account
+
+RIGHTS_OF_ACCOUNTS = ("is_active", "is_staff", "is_superuser")
+OF_A_PERSON = ("username", "first_name", "last_name", "email")
+
+
+class AccountAdmin(UserAdmin):
+    """People who can sign in. What changes is in the audit, but no name and no address."""
+
+    def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        new: dict[str, Any] = {} if change else {"account": "made"}
+        rights = [name for name in RIGHTS_OF_ACCOUNTS if name in form.changed_data or not change]
+        named = [name for name in OF_A_PERSON if change and name in form.changed_data]
+        auditing.note_account(
+            obj,
+            person(request),
+            old={name: form.initial.get(name) for name in rights if change},
+            new=new
+            | {name: getattr(obj, name) for name in rights}
+            | dict.fromkeys(named, "changed"),
+        )
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        for name in {"groups", "user_permissions"} & set(form.changed_data):
+            old = sorted(str(one) for one in form.initial.get(name, ()))
+            new = sorted(str(one) for one in form.cleaned_data[name])
+            auditing.note_account(form.instance, person(request), old={name: old}, new={name: new})
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        answer = super().user_change_password(request, id, form_url)
+        if answer.status_code == 302:
+            account = Account.objects.get(pk=id)
+            auditing.note_account(account, person(request), new={"password": "set anew"})
+        return answer
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # What a person did names them as long as it is kept; who leaves is made inactive.
+        return False
+
+
+def person(request: HttpRequest) -> Account:
+    assert isinstance(request.user, Account)
+    return request.user

@@ -1,0 +1,69 @@
+"""Who changed what: a page to search, for leads of their project, for site admins of the site."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation import access, auditing, seeing
+from annotation.errors import Refused
+from annotation.models import Event, Membership, Project
+
+
+class AuditForm(forms.Form):
+    kind = forms.CharField(required=False, max_length=40, label="What happened")
+    person = forms.CharField(required=False, max_length=150, label="Who did it")
+    subject = forms.CharField(required=False, max_length=200, label="To what")
+    first = forms.DateField(required=False, label="From", widget=forms.DateInput({"type": "date"}))
+    last = forms.DateField(required=False, label="Until", widget=forms.DateInput({"type": "date"}))
+
+    def __init__(self, data: Any, project: Project | None) -> None:
+        super().__init__(data)
+        # A kind of which there is nothing is no mistake: a link may have been kept for later.
+        kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
+        named = [(kind, kind.replace("-", " ")) for kind in kinds if kind]
+        self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
+
+    def said(self) -> dict[str, Any]:
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+
+@require_safe
+@never_cache
+@login_required
+def audit(request: HttpRequest, slug: str) -> HttpResponse:
+    """The events of a project. That the lead sees what was said of items is noted."""
+    lead = access.member_for(request, slug, right="manage")
+    return _page(request, lead.project, lead)
+
+
+@require_safe
+@never_cache
+@login_required
+def audit_of_site(request: HttpRequest) -> HttpResponse:
+    """What was done to accounts, keys, endpoints and whatever else belongs to no project."""
+    access.site_admin(request)
+    return _page(request, None, None)
+
+
+def _page(request: HttpRequest, project: Project | None, lead: Membership | None) -> HttpResponse:
+    form = AuditForm(request.GET, project)
+    trouble, page = "", auditing.Page((), "")
+    if form.is_valid():
+        found = auditing.search(project, auditing.Asked(**form.said()))
+        try:
+            page = auditing.page(found, request.GET.get("after", ""))
+        except Refused as refused:
+            trouble = str(refused)
+    if project and lead:
+        shown = auditing.items_of([entry.event for entry in page.entries], project)
+        seeing.note_all(lead, shown, now=timezone.now())
+    context: dict[str, Any] = {"project": project, "member": lead, "filters": form, "page": page}
+    context |= {"trouble": trouble, "narrowed": any(request.GET.values())}
+    status = 422 if trouble or form.errors else 200
+    return render(request, "annotation/audit.html", context, status=status)

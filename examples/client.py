@@ -1,0 +1,163 @@
+"""A small client of the API: one file, the standard library alone. Copy it beside your notebook.
+
+    lab = Client("https://blindspot.example", token="bs_...")
+    table = lab.figures("my-project", "undetected", by=["category"])
+    frame = pandas.DataFrame(table.rows, columns=table.columns)
+
+A token is made under *API tokens*; keep it out of notebooks, in an environment variable.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+Row = dict[str, Any]
+# What the server asks to wait for is waited for so long at most, in seconds.
+LONGEST_WAIT = 60.0
+CONNECTIONS = {"https": HTTPSConnection, "http": HTTPConnection}
+
+
+class Problem(Exception):
+    """What the server refused, and why: `errors` names fields, where it was about some."""
+
+    def __init__(self, status: int, detail: str, errors: Mapping[str, Any]) -> None:
+        super().__init__(f"{status}: {detail}" + "".join(f"\n  {e}: {errors[e]}" for e in errors))
+        self.status, self.detail, self.errors = status, detail, errors
+
+
+class NotMade(Exception):
+    """Figures that were not made in time, or could not be."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A table: rates are fractions of 1, None is what no figure can be given for."""
+
+    table: str
+    columns: list[str]
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    wait: float
+    body: Any
+
+
+class Client:
+    """One installation, as the person whose token it is."""
+
+    def __init__(self, address: str, token: str, *, timeout: float = 30) -> None:
+        self._address = urljoin(address.rstrip("/") + "/", "api/v1/")
+        if urlsplit(self._address).scheme not in CONNECTIONS:
+            raise ValueError(f"{address!r} begins neither with https:// nor with http://.")
+        self._token, self._timeout = token, timeout
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """What stands at a path below /api/v1/. Raises `Problem`."""
+        return self._ask("GET", path, query or {}).body
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Have something made or done. Raises `Problem`."""
+        return self._ask("POST", path, {}, body).body
+
+    def each(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[Row]:
+        """Every row of a list, page after page. Raises `Problem`."""
+        page = self.get(path, query)
+        yield from page["results"]
+        while page["next"]:
+            page = self.get(page["next"])
+            yield from page["results"]
+
+    def projects(self) -> list[Row]:
+        return list(self.each("projects/"))
+
+    def items(self, project: str, **filters: Any) -> Iterator[Row]:
+        """Items of a project, narrowed as on its page: `category="spelling"`."""
+        return self.each(f"projects/{_part(project)}/items/", filters)
+
+    def runs(self, project: str) -> Iterator[Row]:
+        return self.each(f"projects/{_part(project)}/runs/")
+
+    def outcomes(self, project: str, run: int) -> Iterator[Row]:
+        """What a run says of each of its items."""
+        return self.each(f"projects/{_part(project)}/runs/{run}/outcomes/")
+
+    def figures(
+        self,
+        project: str,
+        table: str,
+        *,
+        runs: Sequence[int] = (),
+        by: Sequence[str] = (),
+        patience: float = 600,
+        **only: str,
+    ) -> Figures:
+        """A table of figures of some runs, by default of all; `only` keeps rows that have a value.
+
+        Waits up to `patience` seconds while a worker makes it. Raises `Problem` and `NotMade`.
+        """
+        query = {"run": list(runs), **({"by": ",".join(by)} if by else {}), **only}
+        ends = time.monotonic() + patience
+        while True:
+            answer = self._ask("GET", f"projects/{_part(project)}/results/{_part(table)}/", query)
+            if answer.status != 202:
+                return Figures(**{name: answer.body[name] for name in Figures.__annotations__})
+            if answer.body["failure"]:
+                raise NotMade(answer.body["failure"])
+            if time.monotonic() + answer.wait > ends:
+                raise NotMade(f"{table} is still being made: {answer.body['step'] or 'waiting'}.")
+            time.sleep(answer.wait)
+
+    def methods(self, project: str, *, runs: Sequence[int] = ()) -> Any:
+        """How the figures came to be, in words for a paper."""
+        return self.get(f"projects/{_part(project)}/methods/", {"run": list(runs)})
+
+    def _ask(self, method: str, path: str, query: Mapping[str, Any], body: Any = None) -> _Answer:
+        while (answer := self._answer(method, path, query, body)).status == 429:
+            # What was refused for being too much was not done, so it can be asked again.
+            time.sleep(answer.wait)
+        if answer.status >= 300:
+            said = answer.body if isinstance(answer.body, dict) else {}
+            detail = said.get("detail") or f"{self._address} answers in another way."
+            raise Problem(answer.status, detail, said.get("errors") or {})
+        return answer
+
+    def _answer(self, method: str, path: str, query: Mapping[str, Any], body: Any) -> _Answer:
+        address = urlsplit(urljoin(self._address, path))
+        if address[:2] != urlsplit(self._address)[:2]:
+            raise ValueError(f"{path} is not of {self._address}; the token stays here.")
+        given = {name: value for name, value in query.items() if value is not None}
+        asked = "&".join(filter(None, (address.query, urlencode(given, doseq=True))))
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        headers |= {"Content-Type": "application/json"} if body is not None else {}
+        connection = CONNECTIONS[address.scheme](address.netloc, timeout=self._timeout)
+        try:
+            # A redirect is not followed, which would take the token elsewhere.
+            data = None if body is None else json.dumps(body)
+            connection.request(method, f"{address.path}?{asked}", data, headers)
+            found = connection.getresponse()
+            return _Answer(found.status, _wait(found.headers["Retry-After"]), _read(found.read()))
+        finally:
+            connection.close()
+
+
+def _part(name: str) -> str:
+    return quote(str(name), safe="")
+
+
+def _wait(seconds: str | None) -> float:
+    return min(float(seconds), LONGEST_WAIT) if seconds and seconds.isdigit() else 1.0
+
+
+def _read(said: bytes) -> Any:
+    """None if it is not what the API says, such as a page of a proxy."""
+    try:
+        return json.loads(said)
+    except ValueError:
+        return None

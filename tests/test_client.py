@@ -1,0 +1,138 @@
+"""The example client and the notebook, against the real application."""
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.models import ApiToken, Project
+from examples import client as client_module
+from examples.client import Client, NotMade, Problem
+from judging import clock
+from judging.results import figures
+from tests.builders import make_member, make_project
+from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_judging import make_items
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTEBOOK = Path(client_module.__file__).with_name("figures.ipynb")
+
+
+@pytest.fixture
+def project() -> Project:
+    """Two runs over three items, one of which is missed."""
+    project = make_project("fbi")
+    items = make_items(project, 3)
+    said = [scores(9, 5), scores(9, 4), scores(9, 9)]
+    for slug in ("vanilla", "rubric"):
+        make_replied(project, slug, zip(items, said, strict=True))
+    return project
+
+
+@pytest.fixture
+def token(project: Project) -> str:
+    account = make_member(project, role="researcher").account
+    assert account
+    return ApiToken.issue(account, "notebook")[1]
+
+
+@pytest.fixture
+def lab(live_server: LiveServer, token: str) -> Client:
+    return Client(live_server.url, token)
+
+
+def test_what_a_person_may_see_is_listed(lab: Client) -> None:
+    assert [one["slug"] for one in lab.projects()] == ["fbi"]
+    assert [one["key"] for one in lab.items("fbi")] == ["item-1", "item-2", "item-3"]
+    assert list(lab.items("fbi", category="spelling")) == []
+    assert sorted(one["number"] for one in lab.runs("fbi")) == [1, 2]
+    assert len(list(lab.outcomes("fbi", 1))) == 3
+
+
+def test_lists_go_on_over_pages(lab: Client) -> None:
+    paged = lab.each("projects/fbi/items/", {"limit": 2})
+    assert [one["key"] for one in paged] == ["item-1", "item-2", "item-3"]
+
+
+def test_figures_are_those_of_the_command(lab: Client, project: Project) -> None:
+    found = lab.figures("fbi", "undetected", runs=[1], by=["category"])
+    [row] = found.rows
+    assert (row["total"], row["undetected"], row["rate"]) == (3, 1, pytest.approx(1 / 3))
+    assert found.columns == list(row)
+
+
+def test_figures_are_waited_for_while_a_worker_makes_them(
+    lab: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures.Asked, "is_small", lambda asked: False)
+    with pytest.raises(NotMade, match="still being made"):
+        lab.figures("fbi", "undetected", patience=0)
+
+    def make(seconds: float) -> None:
+        assert 0 < seconds <= client_module.LONGEST_WAIT
+        for pk in figures.due(clock.now()):
+            figures.work(pk)
+
+    monkeypatch.setattr("examples.client.time.sleep", make)
+    assert lab.figures("fbi", "undetected").rows
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("projects/other/items/", 404), ("projects/fbi/members/", 404)]
+)
+def test_what_is_refused_says_why(lab: Client, path: str, status: int) -> None:
+    with pytest.raises(Problem) as refused:
+        lab.get(path)
+    assert refused.value.status == status
+    assert refused.value.detail
+
+
+def test_what_a_body_lacks_is_said_by_field(lab: Client) -> None:
+    with pytest.raises(Problem, match="strategy: ") as refused:
+        lab.post("projects/fbi/runs/", {"endpoint": "baseline", "limit": "ünf"})
+    assert refused.value.status == 422
+    assert {"strategy", "limit"} <= set(refused.value.errors)
+
+
+def test_a_wrong_token_is_a_problem(live_server: LiveServer, project: Project) -> None:
+    with pytest.raises(Problem, match="401"):
+        Client(live_server.url, "nobody's").projects()
+
+
+def test_the_token_goes_to_no_other_address(lab: Client) -> None:
+    with pytest.raises(ValueError, match="the token stays here"):
+        lab.get("http://example.invalid/")
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "blindspot.example", ""])
+def test_only_addresses_of_the_web_are_asked(address: str) -> None:
+    with pytest.raises(ValueError, match="begins neither"):
+        Client(address, "t")
+
+
+def test_the_notebook_runs_as_it_stands(
+    live_server: LiveServer, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas: ModuleType = pytest.importorskip("pandas")
+    for name, value in (("URL", live_server.url), ("TOKEN", token), ("PROJECT", "fbi")):
+        monkeypatch.setenv(f"BLINDSPOT_{name}", value)
+    monkeypatch.syspath_prepend(NOTEBOOK.parent)
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert isinstance(names["rates"], pandas.DataFrame)
+    assert names["rates"].loc["factual", "vanilla"] == pytest.approx(1 / 3)
+
+
+def test_the_notebook_keeps_no_output_and_no_secret() -> None:
+    book = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert book["nbformat"] == 4
+    for cell in book["cells"]:
+        assert not cell.get("outputs")
+        assert not cell.get("execution_count")

@@ -80,10 +80,21 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
 def accept_anew(
     invitation: Invitation, username: str, password: str, *, now: datetime
 ) -> Membership:
-    """The same for somebody without an account, who gets one with the address of the invitation."""
+    """The same for somebody without an account, who gets one with the address of the invitation.
+
+    Raises Refused also if somebody with this address has an account, who signs in instead.
+    """
     with writing.transact():
+        if has_account(invitation):
+            raise Refused("There is an account with your e-mail address. Sign in with it to join.")
         account = Account.objects.create_user(username, email=invitation.email, password=password)
         return accept(invitation, account, now=now)
+
+
+def has_account(invitation: Invitation) -> bool:
+    """Whether somebody who can sign in has the address that the invitation was sent to."""
+    known = Account.objects.filter(email__iexact=invitation.email, is_active=True)
+    return bool(invitation.email) and known.exists()
 
 
 def _already(member: Membership) -> str:

@@ -1,9 +1,24 @@
-"""The forms of signing in and of passwords, in our words."""
+"""Signing in and passwords: what allauth leaves to us, and its forms in our words."""
 
 from typing import Any
 
 from allauth.account import forms
+from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
+from django.http import HttpRequest
+
+from annotation import auditing
+from annotation.models import Account
+
+
+class Adapter(DefaultAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Nobody comes in without an invitation."""
+        return False
+
+    def set_password(self, user: Account, password: str) -> None:
+        super().set_password(user, password)
+        auditing.note_account(user, user, new={"password": "set anew"})
 
 
 class _Plain:

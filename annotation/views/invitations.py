@@ -6,6 +6,7 @@ from allauth.account.utils import perform_login
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import UserCreationForm
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -29,7 +30,14 @@ class AccountForm(UserCreationForm):
         super().__init__(*args, **kwargs)
         for name, label in (("password1", "Password"), ("password2", "Password once more")):
             self.fields[name].label, self.fields[name].help_text = label, ""
+        self.fields["username"].widget.attrs |= {"autocomplete": "username"}
         self.fields["password1"].help_text = settings.PASSWORDS_IN_WORDS
+
+    def clean_username(self) -> str:
+        name: str = super().clean_username() or ""
+        if "@" in name:  # so that nobody goes by the address of another
+            raise ValidationError("Choose a name without @; you can sign in by your address too.")
+        return name
 
 
 @sensitive_post_parameters("password1", "password2")
@@ -77,4 +85,5 @@ def _by_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
             return redirect("project", found.project.slug)
     status = 422 if request.method == "POST" else 200
     context = {"invitation": found, "form": form, "trouble": trouble}
+    context |= {"has_account": inviting.has_account(found)}
     return render(request, "annotation/invitation.html", context, status=status)

@@ -13,7 +13,7 @@ from annotation import inviting, members
 from annotation.errors import FieldError, Refused
 from annotation.inviting import Wanted
 from annotation.models import Account, Event, Invitation, Membership
-from tests.builders import PASSWORD, Cast, cast
+from tests.builders import PASSWORD, Cast, cast, make_account
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -191,3 +191,32 @@ def test_without_one_the_lead_is_told_to_hand_it_over(people: Cast) -> None:
     )
     assert b"could not be sent" in page.content
     assert mail.outbox == []
+
+
+def test_who_has_an_account_with_the_address_signs_in_and_joins(people: Cast) -> None:
+    grace = make_account("gh", email="Grace@lab.example")
+    link, client = made(people, email="grace@lab.example"), Client()
+    page = client.get(link).content.decode()
+    assert "There is an account" in page
+    assert "password1" not in page
+    assert client.post(link, NEW).status_code == 422
+    assert not Account.objects.filter(username="grace").exists()
+    answer = client.post(f"/accounts/login/?next={link}", {"login": "gh", "password": PASSWORD})
+    assert answer.headers["Location"] == link
+    client.post(link, {"join": "1"})
+    joined = member(people)
+    assert joined
+    assert joined.account == grace
+
+
+def test_an_invitation_without_an_address_finds_nobodys_account(people: Cast) -> None:
+    make_account("gh", email="")
+    assert Client().post(made(people), NEW).status_code == 302
+
+
+def test_nobody_goes_by_the_address_of_another(people: Cast) -> None:
+    link = made(people)
+    answer = Client().post(link, NEW | {"username": "lead@lab.example"})
+    assert answer.status_code == 422
+    assert b"without @" in answer.content
+    assert not Account.objects.filter(username__contains="@").exists()

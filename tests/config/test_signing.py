@@ -8,7 +8,7 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
-from annotation.models import Account
+from annotation.models import Account, Event
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +87,8 @@ def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account:
     assert client.post(form, NEW).status_code == 302
     assert gets_in(Client(), "ada", NEW["password1"])
     assert b"does not work any more" in Client().get(link).content
+    event = Event.objects.get(kind="account")
+    assert (event.account, event.new) == (account, {"password": "set anew"})
 
 
 def test_who_asks_for_a_reset_does_not_learn_who_has_an_account(
@@ -105,3 +107,32 @@ def test_one_changes_the_password_knowing_the_old_one(client: Client, account: A
     client.post("/accounts/password/change/", {"oldpassword": PASSWORD, **NEW})
     assert gets_in(Client(), "ada", NEW["password1"])
     assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        "//evil.example/",
+        "https://evil.example",
+        "/\\evil.example",
+        "https:evil.example",
+        "javascript:1",
+    ],
+)
+def test_signing_in_and_out_leads_nowhere_else(
+    client: Client, account: Account, there: str
+) -> None:
+    said = {"login": "ada", "password": PASSWORD, "next": there}
+    assert client.post(LOGIN, said).headers["Location"] == "/"
+    assert client.get(LOGIN, {"next": there}).headers["Location"] == "/"
+    gone = client.post("/accounts/logout/", {"next": there})
+    assert gone.headers["Location"].startswith("/accounts/login/")
+
+
+@pytest.mark.parametrize("header", ["host", "x-forwarded-host"])
+def test_no_request_writes_its_own_host_into_a_link(
+    client: Client, account: Account, header: str
+) -> None:
+    answer = client.post(RESET, {"email": "ada@lab.example"}, headers={header: "evil.example"})
+    assert answer.status_code in {302, 400}
+    assert not any("evil.example" in message.body for message in mail.outbox)

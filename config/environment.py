@@ -41,12 +41,26 @@ def names(name: str, default: str) -> list[str]:
     return [part for part in found if part]
 
 
+def count(name: str, default: int) -> int:
+    value = os.environ.get(name, str(default)).strip()
+    if not (value.isascii() and value.isdecimal() and 0 < int(value) <= 1_000_000_000):
+        raise ImproperlyConfigured(f"{name} is {value!r}: set it to a number from 1 up.")
+    return int(value)
+
+
 def address(name: str, schemes: set[str]) -> str:
     value = os.environ.get(name, "").strip()
     parts = urlsplit(value)
     if value and (parts.scheme not in schemes or not parts.hostname):
         wanted = " or ".join(f"{scheme}://host" for scheme in sorted(schemes))
         raise ImproperlyConfigured(f"{name} is not an address of the form {wanted}.")
+    return value
+
+
+def token(name: str) -> str:
+    value = os.environ.get(name, "").strip()
+    if value and len(value) < 20:
+        raise ImproperlyConfigured(f"{name} is too short: use 20 random characters or more.")
     return value
 
 

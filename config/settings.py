@@ -8,6 +8,8 @@
 `SITE_URL`       https://... of a deployment; turns on what TLS makes possible
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
 `STATIC_ROOT`    where collected style sheets and scripts lie; default: static/ in VAR_DIR
+`METRICS_TOKEN`  20 random characters or more; absent: there are no numbers at /metrics
+`PROMETHEUS_MULTIPROC_DIR` where processes that serve side by side share what they count
 `EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
 `EMAIL_FROM`     the address that e-mail comes from
 `IMPORT_MEGABYTES`, `IMPORT_ROWS` how much a file may hold that is imported in the browser
@@ -30,6 +32,7 @@ from config.environment import count as _count
 from config.environment import flag as _flag
 from config.environment import mail as _mail
 from config.environment import names as _names
+from config.environment import token as _token
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("VAR_DIR", BASE_DIR / "var"))
@@ -143,7 +146,9 @@ INSTALLED_APPS = [
     "allauth.usersessions",
 ]
 MIDDLEWARE = [
-    # First, so that what the others refuse carries the policy too.
+    # Outermost, so that what the others refuse is told too.
+    "operation.middleware.told",
+    # Before the rest, so that what the others refuse carries the policy too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -260,7 +265,7 @@ CSRF_COOKIE_HTTPONLY = True
 if SITE_URL.startswith("https://"):
     SECURE_SSL_REDIRECT = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]
+    SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
@@ -306,12 +311,25 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # due work by itself, so a page must never wait for a broker that is down.
 CELERY_TASK_PUBLISH_RETRY = False
 
+METRICS_TOKEN = _token("METRICS_TOKEN")
+# Processes that serve side by side share their counts there.
+if _counts := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    Path(_counts).mkdir(parents=True, exist_ok=True)
+
+# Lines for programs, or for whoever sits before the embedded default.
+FOR_PEOPLE = EMBEDDED or DEBUG
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {"line": {"()": "operation.logs.Plain" if FOR_PEOPLE else "operation.logs.Json"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
-    # It warns of every request that waits for a thread, which eight people at once make all do.
-    "loggers": {"waitress.queue": {"level": "ERROR"}},
+    "loggers": {
+        # Django's own handlers would say it a second time, and e-mail texts.
+        "django": {"handlers": [], "level": "INFO"},
+        "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        # It warns of every request that waits for a thread, which eight people at once make all do.
+        "waitress.queue": {"level": "ERROR"},
+        "request": {"level": "WARNING" if FOR_PEOPLE else "INFO"},
+    },
 }

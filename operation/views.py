@@ -1,11 +1,15 @@
-"""Whether a process is alive, and whether the service as a whole is ready."""
+"""Whether a process is alive, whether the service as a whole is ready, and its numbers."""
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+import secrets
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from operation import asking, readiness
 from operation.findings import Grade
+from operation.metrics import exposition
 
 
 @require_safe
@@ -30,3 +34,20 @@ def readyz(request: HttpRequest) -> HttpResponse:
     ready = all(one.grade != Grade.WRONG for one in found)
     checks = [{"name": one.name, "grade": one.grade, "says": one.says} for one in found]
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Numbers for Prometheus, for who has METRICS_TOKEN; where none is set there are none.
+
+    Where a request comes from says nothing behind a proxy, so that opens no door.
+    """
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    wanted = f"Bearer {settings.METRICS_TOKEN}".encode()
+    if not secrets.compare_digest(request.headers.get("Authorization", "").encode(), wanted):
+        answer = HttpResponse("a token is wanted\n", "text/plain", status=401)
+        answer["WWW-Authenticate"] = 'Bearer realm="metrics"'
+        return answer
+    return HttpResponse(exposition(), "text/plain; version=0.0.4; charset=utf-8")

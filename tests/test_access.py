@@ -43,6 +43,8 @@ RULES: dict[str, dict[str, str]] = {
     "sessions/": {"GET": "signed in", "POST": "signed in"},
     "healthz": {"GET": "anyone"},
     "readyz": {"GET": "anyone"},
+    # Without a token of its own it is not there; people's sessions open nothing.
+    "metrics": {},
     "accounts/login/": {"GET": "anyone", "POST": "anyone"},
     "accounts/logout/": {"GET": "anyone", "POST": "anyone"},
     "accounts/inactive/": {"GET": "anyone"},

@@ -4,6 +4,7 @@ Only the port differs, since every test takes a free one.
 """
 
 import http.client
+import json
 import os
 import re
 import secrets
@@ -43,6 +44,8 @@ def environment(
         "SECRET_KEY": secrets.token_urlsafe(50),
         "SITE_URL": f"https://{SITE}",
         "ALLOWED_HOSTS": SITE,
+        "METRICS_TOKEN": secrets.token_urlsafe(20),
+        "PROMETHEUS_MULTIPROC_DIR": str(var / "metrics"),
     }
     for command in (SERVICES["migrate"]["command"], ["python", "manage.py", "collectstatic"]):
         manage(given, *command[2:], "--no-input")
@@ -70,8 +73,14 @@ def web(environment: dict[str, str], started: Processes) -> tuple[int, list[str]
         port = probe.getsockname()[1]
     service = SERVICES["web"]
     command = [part.replace("0.0.0.0:8000", f"127.0.0.1:{port}") for part in service["command"]]
-    started.append(subprocess.Popen(command, cwd=ROOT, env=environment))
+    started.append(begin(command, environment, "web"))
     return port, [part.replace("8000", str(port)) for part in service["healthcheck"]["test"][1:]]
+
+
+def begin(command: list[str], environment: dict[str, str], name: str) -> subprocess.Popen[bytes]:
+    """A process whose log is a file of its name."""
+    with (Path(environment["VAR_DIR"]) / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
 
 
 def answers(command: list[str], environment: dict[str, str], seconds: float = 60) -> bool:
@@ -91,16 +100,18 @@ class Visitor:
     port: int
     cookies: dict[str, str] = field(default_factory=dict)
 
-    def get(self, path: str) -> tuple[int, str]:
-        return self._ask("GET", path, {})
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
+        return self._ask("GET", path, {}, headers)
 
     def post(self, path: str, **fields: str) -> tuple[int, str]:
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get(path)[1])
         assert token, path
         return self._ask("POST", path, fields | {"csrfmiddlewaretoken": token[1]})
 
-    def _ask(self, method: str, path: str, fields: dict[str, str]) -> tuple[int, str]:
-        headers = {
+    def _ask(
+        self, method: str, path: str, fields: dict[str, str], more: dict[str, str] | None = None
+    ) -> tuple[int, str]:
+        headers = (more or {}) | {
             "Host": SITE,
             "X-Forwarded-Proto": "https",
             "Referer": f"https://{SITE}{path}",
@@ -147,7 +158,7 @@ def test_the_worker_command_works_and_its_health_check_sees_it(
     worker = SERVICES["worker"]
     check = worker["healthcheck"]["test"][1:]
     assert not answers(check, environment, seconds=0.1)
-    started.append(subprocess.Popen(worker["command"], cwd=ROOT, env=environment))
+    started.append(begin(worker["command"], environment, "worker"))
     assert answers(check, environment)
 
 
@@ -160,14 +171,39 @@ def test_what_a_page_asks_of_a_deployment_its_worker_makes(
     admin = ("--username", "admin", "--email", "admin@blindspot.example")
     manage(environment, "createsuperuser", "--no-input", *admin, **who)
     port, _ = web(environment, started)
-    started.append(subprocess.Popen(SERVICES["worker"]["command"], cwd=ROOT, env=environment))
+    started.append(begin(SERVICES["worker"]["command"], environment, "worker"))
     visitor = Visitor(port)
     until("the service is ready", lambda: _status(visitor, "/readyz") == 200)
     assert visitor.post("/accounts/login/", login="admin", password=PASSWORD)[0] == 302
     page = "/projects/legs/exports/"
     assert visitor.post(page, table="items", format="jsonl")[0] == 302
     until("the export is made", lambda: "Download" in visitor.get(page)[1])
-    assert visitor.get(page + "1/")[0] == 200
+    status, text = visitor.get(page + "1/")
+    assert status == 200
+    look_at_the_numbers(environment, visitor)
+    look_at_the_log(environment, visitor, text)
+
+
+def look_at_the_numbers(environment: dict[str, str], visitor: Visitor) -> None:
+    """Whichever process answers, it counts what all of them did."""
+    told = {"Authorization": f"Bearer {environment['METRICS_TOKEN']}"}
+    name = 'blindspot_http_requests_total{method="POST",route="projects/<slug:slug>/exports/"'
+    found = [visitor.get("/metrics", **told)[1] for _ in range(6)]
+    lines = [[line for line in one.splitlines() if line.startswith(name)] for one in found]
+    assert all(one == lines[0] for one in lines)
+    assert lines[0][0].endswith(" 1.0")
+
+
+def look_at_the_log(environment: dict[str, str], visitor: Visitor, exported: str) -> None:
+    """One JSON object a line, in which neither keys nor passwords nor texts of items stand."""
+    folder = Path(environment["VAR_DIR"])
+    lines = (folder / "web.log").read_text("utf-8").splitlines()
+    assert len([line for line in map(json.loads, lines) if "/exports/" in line["message"]]) > 2
+    log = "\n".join(lines) + (folder / "worker.log").read_text("utf-8")
+    texts = [str(json.loads(line)["prompt"]) for line in exported.splitlines()]
+    keys = [*visitor.cookies.values(), PASSWORD, environment["SECRET_KEY"], *texts]
+    assert len(keys) > 5
+    assert [key for key in keys if key in log] == []
 
 
 def _status(visitor: Visitor, path: str) -> int:

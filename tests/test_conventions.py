@@ -104,7 +104,7 @@ def test_every_link_inside_the_repository_leads_to_a_file(document: Path) -> Non
 
 def test_the_readme_names_every_variable_that_the_settings_read() -> None:
     settings = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")
-    read = set(re.findall(r'(?:environ\.get|_flag|_names|_address)\(\s*"([A-Z_]+)"', settings))
+    read = set(re.findall(r'(?:environ\.get|_flag|_names|_address|_token|_count)\(\s*"([A-Z_]+)"', settings))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert {name for name in read if f"`{name}`" not in readme} == set()
 

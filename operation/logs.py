@@ -1,0 +1,146 @@
+"""Lines of the log as JSON, each with the request that it belongs to, and without texts or keys.
+
+Of an error stand there its kind and the places it came through: what it says may quote an item,
+an answer or an address with its password.
+"""
+
+import json
+import logging
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+# What a line is about; set by the middleware and by workers, in each thread its own.
+_about: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
+# Values of the environment that never stand in a line, whatever brings them there.
+_SECRET = re.compile(r"KEY|PASSWORD|SECRET|TOKEN")
+_HIDDEN = "[hidden]"
+# A line of so many characters says enough, and none can flood the log.
+LONGEST = 2_000
+
+
+@contextmanager
+def about(**facts: Any) -> Iterator[dict[str, Any]]:
+    """Lines that are written meanwhile carry these facts; more can be put into what is given."""
+    mine = {**(_about.get() or {}), **facts}
+    token = _about.set(mine)
+    try:
+        yield mine
+    finally:
+        _about.reset(token)
+
+
+def begin(**facts: Any) -> None:
+    """The same until `finish`, where beginning and end are told apart, as of a worker's task."""
+    _about.set(facts)
+
+
+def finish() -> None:
+    _about.set(None)
+
+
+def request_id() -> str:
+    """The id of the request that is being answered or worked on; "" outside of any."""
+    return str((_about.get() or {}).get("request_id", ""))
+
+
+class Plain(logging.Formatter):
+    """One line for people, from the same facts."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = facts(record)
+        head = f"{told.pop('time')} {told.pop('level')} {told.pop('logger')}: {told.pop('message')}"
+        where = told.pop("where", [])
+        line = " ".join([head, *(f"{name}={value}" for name, value in told.items())])
+        return hidden("\n    ".join([line, *where]))
+
+
+class Json(logging.Formatter):
+    """One JSON object a line, for programs: time, level, logger, message, and what it is about."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return hidden(json.dumps(facts(record), ensure_ascii=True, default=str))
+
+
+def facts(record: logging.LogRecord) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname,
+        "logger": record.name,
+        "message": _message(record)[:LONGEST],
+        **(_about.get() or {}),
+        **getattr(record, "facts", {}),
+    }
+    if record.exc_info and record.exc_info[0] and record.exc_info[1]:
+        kind, error, _ = record.exc_info
+        told |= {"error": f"{kind.__module__}.{kind.__qualname__}", "where": _places(error)}
+    return told
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Django puts addresses into its lines, in which invitations and resets have their secrets."""
+    request = getattr(record, "request", None)
+    if request is None:
+        return _unquoted(record)
+    status = getattr(record, "status_code", "")
+    return f"{request.method} {route(request)} {status} {record.levelname.lower()}"
+
+
+def _unquoted(record: logging.LogRecord) -> str:
+    """The line, with the kind of each error that is quoted in it instead of its words."""
+    args = record.args
+    if isinstance(args, tuple):
+        args = tuple(type(one).__name__ if isinstance(one, BaseException) else one for one in args)
+    try:
+        return str(record.msg) % args if args else str(record.msg)
+    except (TypeError, ValueError):
+        return str(record.msg)
+
+
+def route(request: Any) -> str:
+    """The pattern that an address fits, which names no item and no secret; "" for none."""
+    match = getattr(request, "resolver_match", None)
+    return str(match.route) if match else ""
+
+
+def _places(error: BaseException) -> list[str]:
+    """Where an error came through, the cause first: file, line and function, no values."""
+    chain: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in chain:
+        chain.append(one)
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    return [
+        f"{type(each).__name__} {frame.filename}:{frame.lineno} {frame.name}"
+        for each in reversed(chain)
+        for frame in traceback.extract_tb(each.__traceback__)
+    ][-40:]
+
+
+def hidden(line: str) -> str:
+    """The line without any secret of the environment."""
+    for secret in _secrets():
+        line = line.replace(secret, _HIDDEN)
+    return line
+
+
+@cache
+def _secrets() -> set[str]:
+    """Long enough to be one: a key of "1" would blot out every line."""
+    named = {value for name, value in os.environ.items() if _SECRET.search(name)}
+    addresses = [value for name, value in os.environ.items() if name.endswith("_URL")]
+    return {secret for secret in named | {*map(_password, addresses)} if len(secret) >= 8}
+
+
+def _password(address: str) -> str:
+    try:
+        return urlsplit(address).password or ""
+    except ValueError:
+        return ""

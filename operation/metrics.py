@@ -1,0 +1,151 @@
+"""Numbers for Prometheus: requests as each process counts them, the rest from the rows.
+
+Where several processes serve, they share their counts by files in PROMETHEUS_MULTIPROC_DIR; the
+state of the service is asked of the database when somebody looks, so every process says the same.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.db.models import Count, Min, Q, Sum
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
+from prometheus_client.core import GaugeMetricFamily
+
+from annotation.models import Job
+from judging import clock
+from judging.models import Outcome, Request, Run, Worker
+
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+OF_PROCESS = CollectorRegistry()
+_requests = Counter(
+    "blindspot_http_requests",
+    "Requests answered, by route and status.",
+    ["method", "route", "status"],
+    registry=OF_PROCESS,
+)
+_seconds = Histogram(
+    "blindspot_http_request_seconds",
+    "How long requests took.",
+    ["route"],
+    registry=OF_PROCESS,
+    buckets=BUCKETS,
+)
+# What Celery puts messages into, unless told otherwise.
+QUEUE = "celery"
+
+
+def count(method: str, route: str, status: int, seconds: float) -> None:
+    """Count a request. Routes are patterns, so that nobody can make up new series."""
+    known = method if method in METHODS else "other"
+    _requests.labels(known, route or "none", str(status)).inc()
+    _seconds.labels(route or "none").observe(seconds)
+
+
+def exposition() -> bytes:
+    """All numbers in the text format of Prometheus."""
+    registry: Any = OF_PROCESS
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)
+    state = CollectorRegistry()
+    state.register(OfService())
+    return generate_latest(registry) + generate_latest(state)
+
+
+class OfService:
+    """The state of the service, one query a family or so."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield from jobs()
+        yield from requests()
+        yield from outcomes()
+        yield from runs()
+        yield from workers()
+        yield from messages()
+
+
+def jobs() -> Iterator[GaugeMetricFamily]:
+    found = Job.objects.order_by().values_list("kind", "state").annotate(Count("pk"))
+    yield _family("jobs", "Jobs, by kind and state.", ["kind", "state"], list(found))
+    waiting = Job.objects.filter(state=Job.State.WAITING).aggregate(oldest=Min("created_at"))
+    text = "How long the oldest job waits; 0 where none does."
+    yield _family("job_oldest_seconds", text, [], [(_age(waiting["oldest"]),)])
+
+
+def requests() -> Iterator[GaugeMetricFamily]:
+    """Of the requests to evaluators those that are not answered: indexes hold them, while the
+    answered ones may be many millions."""
+    waiting = Request.objects.filter(state=Request.State.WAITING).order_by()
+    listed = list(
+        waiting.values_list("endpoint__name").annotate(
+            every=Count("pk"),
+            due=Count("pk", filter=Q(next_try__lte=clock.now())),
+            oldest=Min("created_at"),
+        )
+    )
+    rows: list[tuple[Any, ...]] = [("waiting", name, n) for name, n, *_ in listed]
+    rows += [("due", name, n) for name, _, n, _ in listed]
+    for state in (Request.State.LEASED, Request.State.FAILED):
+        found = Request.objects.filter(state=state).order_by().values_list("endpoint__name")
+        rows += [(state, *row) for row in found.annotate(Count("pk"))]
+    text = "Requests to evaluators that are not answered; those that are due wait as well."
+    yield _family("evaluator_requests", text, ["state", "endpoint"], rows)
+    text = "How long the oldest request to an endpoint waits."
+    ages = [(name, _age(oldest)) for name, *_, oldest in listed]
+    yield _family("evaluator_request_oldest_seconds", text, ["endpoint"], ages)
+
+
+def outcomes() -> Iterator[GaugeMetricFamily]:
+    missing = Outcome.objects.filter(result=Outcome.Result.MISSING).order_by()
+    causes = missing.values_list("cause").annotate(Count("pk"))
+    yield _family("missing", "Outcomes that no reply gives, by cause.", ["cause"], list(causes))
+
+
+def runs() -> Iterator[GaugeMetricFamily]:
+    found = Run.objects.order_by().values_list("state").annotate(Count("pk"))
+    yield _family("runs", "Runs, by state.", ["state"], list(found))
+    spent = Run.objects.aggregate(spent=Sum("spent"))["spent"] or 0
+    yield _family("spent", "What evaluators cost so far, in the prices' currency.", [], [(spent,)])
+
+
+def workers() -> Iterator[GaugeMetricFamily]:
+    now = clock.now()
+    alive = list(Worker.objects.alive(now))
+    yield _family("workers", "Workers that are alive.", [], [(len(alive),)])
+    for name in ("slices", "failures"):
+        rows = [(one.host, str(one.process), getattr(one, name)) for one in alive]
+        text = f"Of each living worker, {name} since its start."
+        yield _family(f"worker_{name}", text, ["host", "process"], rows)
+    last = max((one.progressed_at for one in alive if one.progressed_at), default=None)
+    text = "How long ago a worker got on; 0 where none did."
+    yield _family("worker_progress_seconds", text, [], [(_age(last),)])
+
+
+def messages() -> Iterator[GaugeMetricFamily]:
+    """How many messages wait in the broker. Where it is away there is no number."""
+    if not settings.REDIS_URL:
+        return
+    try:
+        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2) as client:
+            waiting = client.llen(QUEUE)
+    except redis.RedisError:
+        return
+    yield _family("messages", "Messages that wait in the broker.", [], [(waiting,)])
+
+
+def _family(
+    name: str, text: str, labels: list[str], rows: list[tuple[Any, ...]]
+) -> GaugeMetricFamily:
+    """A family of numbers: in each row the labels, then the number."""
+    family = GaugeMetricFamily(f"blindspot_{name}", text, labels=labels)
+    for *values, number in rows:
+        family.add_metric([str(value) for value in values], float(number))
+    return family
+
+
+def _age(moment: Any) -> float:
+    return max(0.0, (clock.now() - moment).total_seconds()) if moment else 0.0

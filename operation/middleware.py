@@ -1,0 +1,45 @@
+"""Each request has an id, one line in the log, and is counted."""
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from operation import logs, metrics
+
+log = logging.getLogger("request")
+HEADER = "X-Request-ID"
+# What a proxy may say; anything else could be a text, or a forged line.
+GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}")
+# Parts of an address that say where one is, not what one reads.
+PLACES = ("slug", "number")
+
+
+def told(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+    """Outermost, so that what others refuse is told as well. The id comes from the proxy in front,
+    if that gave one, and goes back in the answer's header."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        begun = time.perf_counter()
+        given = request.headers.get(HEADER, "")
+        name = given if GIVEN.fullmatch(given) else secrets.token_hex(8)
+        with logs.about(request_id=name):
+            response = get_response(request)
+            response[HEADER] = name
+            _tell(request, response, time.perf_counter() - begun)
+        return response
+
+    return middleware
+
+
+def _tell(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    route, match = logs.route(request), request.resolver_match
+    metrics.count(request.method or "", route, response.status_code, seconds)
+    places = {name: match.kwargs[name] for name in PLACES if match and name in match.kwargs}
+    facts = {"status": response.status_code, "seconds": round(seconds, 4), **places}
+    account = getattr(getattr(request, "_cached_user", None), "pk", None)
+    facts |= {"account": account} if account else {}
+    log.info("%s %s", request.method, route, extra={"facts": facts})

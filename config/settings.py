@@ -224,6 +224,15 @@ USE_TZ = True
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
 IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
 IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
+# Where there is room for them, which a container's /tmp may not have.
+FILE_UPLOAD_TEMP_DIR = VAR_DIR
+FILE_UPLOAD_HANDLERS = [
+    "annotation.uploads.bounded.Bounded",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
+IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
+IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
 FILE_UPLOAD_HANDLERS = [
     "annotation.uploads.bounded.Bounded",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",

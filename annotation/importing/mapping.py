@@ -27,16 +27,23 @@ OFTEN: dict[str, tuple[str, ...]] = {
 }
 
 
+def wanted(task: tasktypes.TaskType) -> tuple[str, ...]:
+    """The names that an item may have, those that every item needs first."""
+    ability = () if task.categories else ("ability",)
+    texts = (text.name for text in task.texts)
+    return tuple(dict.fromkeys((*required_columns(task), *texts, *COLUMNS, *ability)))
+
+
 def guess(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
     """By the name that an item has: the column that is probably meant, where none bears the name.
 
     Those that every item needs choose first; no column stands for two names.
     """
     texts = {text.name: text.title for text in task.texts}
-    wanted = list(dict.fromkeys((*required_columns(task), *COLUMNS, *texts)))
-    free = {_plain(column): column for column in reversed(found) if column not in wanted}
+    names = wanted(task)
+    free = {_plain(column): column for column in reversed(found) if column not in names}
     guessed = {}
-    for name in wanted:
+    for name in names:
         if name in found:
             continue
         likely = (name, texts.get(name, name), *OFTEN.get(name, ()))

@@ -14,6 +14,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation import settings
+from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing, living
 from judging.paper import jobs
@@ -50,6 +51,11 @@ KINDS = (
         lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
     ),
     Kind("table of figures", lambda now: figures.due(now), lambda pk: figures.work(pk)),
+    Kind(
+        "import",
+        lambda now: imports.due(now),
+        lambda pk: imports.work(pk, stopped=asking.STOP.is_set),
+    ),
     Kind(
         "export",
         lambda now: exporting.due(now),

@@ -1,0 +1,25 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Job
+from annotation.uploads import jobs, reading
+
+
+class Command(BaseCommand):
+    help = "Check or import a file that was sent in the browser; a worker starts this."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("job", type=int, metavar="ID")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = Job.objects.filter(pk=options["job"], kind=jobs.KIND, finished_at=None)
+        job = found.filter(state=Job.State.RUNNING)
+        waits = job.select_related("project__task_type", "member").first()
+        if waits is None:
+            raise CommandError(f"No import {options['job']} is under way.", returncode=2)
+        try:
+            reading.run(waits)
+        except OSError as error:
+            raise CommandError(f"The file cannot be read or written: {error.strerror}.") from error

@@ -1,0 +1,72 @@
+"""Which column of a file stands for what: the form that asks, in words for people."""
+
+from typing import Any
+
+from django import forms
+
+from annotation.importing.drafts import required_columns
+from annotation.importing.mapping import wanted
+from annotation.tasktypes import TaskType
+
+# What an item has beside its texts, in words.
+OF_ITEMS = {
+    "key": "Key (a name of its own for each item)",
+    "category": "Category",
+    "source_ability": "Ability of the unchanged answer",
+    "origin": "Origin",
+    "cluster": "Source question (items of one are not independent)",
+    "repeats": "Key of the item that it repeats",
+    "purpose": "Purpose (test, practice or probe)",
+    "ability": "Ability",
+}
+
+
+class ColumnsForm(forms.Form):
+    """Which column of a file stands for what an item has; an empty choice means none."""
+
+    # A name that an item has may be that of another field of the form.
+    prefix = "columns"
+    accept = forms.BooleanField(
+        required=False,
+        label="Take the items as decided already",
+        help_text="As published data is: by their category, or by columns named as the fields of"
+        " the task. They do not go to people.",
+    )
+
+    def __init__(self, data: Any, task: TaskType, found: list[str]) -> None:
+        super().__init__(data)
+        self._needed = required_columns(task)
+        self.names = dict(self.titles(task)) if found else {}
+        choices = [("", "not in the file"), *((name, name) for name in found)]
+        for name, title in self.names.items():
+            self.fields[f"of-{name}"] = forms.ChoiceField(
+                label=title,
+                required=name in self._needed,
+                choices=choices,
+                error_messages={"required": "Every item needs this. Choose a column."},
+            )
+
+    @classmethod
+    def of(cls, task: TaskType, found: list[str], chosen: dict[str, str]) -> "ColumnsForm":
+        """The form as it stands now; what is missing is said once somebody sends it."""
+        form = cls(None, task, found)
+        form.initial = {f"of-{name}": column for name, column in chosen.items()}
+        return form
+
+    @staticmethod
+    def titles(task: TaskType) -> list[tuple[str, str]]:
+        """What an item has, by its name and in words for people."""
+        texts = {text.name: text.title for text in task.texts}
+        return [(name, texts.get(name) or OF_ITEMS[name]) for name in wanted(task)]
+
+    def chosen(self) -> dict[str, str]:
+        """By the name that an item has: the column that stands for it, "" for none."""
+        return {name: self.cleaned_data[f"of-{name}"] for name in self.names}
+
+    @property
+    def needed(self) -> list[Any]:
+        return [self[f"of-{name}"] for name in self.names if name in self._needed]
+
+    @property
+    def others(self) -> list[Any]:
+        return [self[f"of-{name}"] for name in self.names if name not in self._needed]

@@ -1,0 +1,209 @@
+"""Imports that are asked for in the browser or the API: a job each, done by a worker.
+
+A file is looked at when it comes; once its columns are chosen it is checked, which stores nothing,
+and then waits until somebody says that its items are to come in. What takes time is done by a
+program of its own, so that a file that is hard to read holds up nothing else.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from annotation import programs, writing
+from annotation.errors import Stale
+from annotation.models import Event, Job, Membership, Project
+from annotation.programs import Ended
+from annotation.settings import free
+from annotation.uploads import places, reading
+
+KIND = "import"
+# So long the files of an import are kept; then they are deleted.
+KEPT = timedelta(days=7)
+# A worker that was killed is noticed after this long.
+LEASE = timedelta(seconds=60)
+# A file that takes longer is given up.
+LONGEST = timedelta(hours=2)
+# Files of so many bytes are checked while the person waits, about a second at most.
+AT_ONCE = 1_000_000
+
+
+def of_project(project: Project) -> QuerySet[Job]:
+    """The imports of a project, the last first."""
+    found = Job.objects.filter(project=project, kind=KIND)
+    return found.select_related("member", "project__task_type")
+
+
+def called(project: Project, number: int) -> Job | None:
+    return of_project(project).filter(result__number=number).first()
+
+
+def new(member: Membership, told: dict[str, Any], now: datetime) -> Job:
+    """A job for a file that was looked at; inside the transaction that moves it to its place."""
+    project = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=member.project_id)
+    number = Job.objects.filter(project=project, kind=KIND).count() + 1
+    expires = (now + KEPT).timestamp()
+    result = {"number": number, **told, "expires": expires, "deleted": False}
+    return Job.objects.create(project=member.project, kind=KIND, member=member, result=result)
+
+
+def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
+    """Have the file checked with these columns, by the name that an item has, anew if need be;
+    at once if it is small. Raises `Stale` if that is too late."""
+    with writing.transact():
+        stored = _locked(job)
+        if stored.state != Job.State.WAITING or stored.result["step"] == places.STORE:
+            raise Stale("This import is under way or over. Send the file again.")
+        asked = {"columns": columns, "accept": accept, "step": places.CHECK, "report": None}
+        stored.result, stored.done = {**stored.result, **asked}, 0
+        stored.save(update_fields=["result", "done"])
+    if _is_small(stored) and (held := _take(job.pk, timezone.now())):
+        reading.run(held)
+        _leave(held, Ended(0, ""))
+
+
+def go(job: Job, member: Membership) -> None:
+    """Have what was checked imported. Raises `Stale` if there is nothing to import."""
+    with writing.transact():
+        stored = _locked(job)
+        if stored.state != Job.State.WAITING or stored.result["step"] != places.READY:
+            raise Stale("This import is under way or over. Look at what became of it.")
+        stored.result["step"], stored.total = places.STORE, stored.result["report"]["rows"]
+        stored.member, stored.done = member, 0
+        stored.save(update_fields=["result", "total", "done", "member"])
+
+
+def cancel(job: Job, member: Membership, now: datetime) -> bool:
+    """End an import that is not done; whether there was something to end. What is in stays."""
+    with writing.transact():
+        stored = _locked(job)
+        if stored.finished_at:
+            return False
+        begun = stored.result["step"] == places.STORE and stored.done
+        rest = f" About {stored.done:,} rows had been read; what was in stays." if begun else ""
+        stored.state, stored.finished_at = Job.State.FAILED, now
+        stored.message = f"Cancelled by {member.alias}.{rest}"
+        stored.save(update_fields=["state", "finished_at", "message"])
+        if stored.result["step"] == places.STORE:
+            _record_end(stored, member)
+    return True
+
+
+def due(now: datetime) -> list[int]:
+    """The ids of imports that wait for a worker, whose worker is gone, or whose time is over."""
+    asked = free(now) & Q(result__step__in=[places.CHECK, places.STORE])
+    over = Q(result__deleted=False, result__expires__lte=now.timestamp())
+    found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=KIND)
+    return list(found.values_list("pk", flat=True))
+
+
+def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Check or import a file, unless another worker is at it, or delete one whose time is over;
+    whether that was done. One that is `stopped` waits for the next worker, which begins anew:
+    what was stored is then found unchanged."""
+    now = timezone.now()
+    if _delete(job_id, now):
+        return True
+    job = _take(job_id, now)
+    if job is None:
+        return False
+    ends = time.monotonic() + LONGEST.total_seconds()
+    ended = programs.run(
+        _command(job),
+        stopped=lambda: stopped() or time.monotonic() > ends or not _unfinished(job).exists(),
+        hold=lambda: _hold(job),
+        every=LEASE.total_seconds() / 3,
+    )
+    if time.monotonic() > ends:
+        ended = Ended(1, f"It took longer than {LONGEST}. Split the file.")
+    return _leave(job, ended)
+
+
+def _is_small(job: Job) -> bool:
+    # What is packed may be two hundred times as large.
+    return job.result["bytes"] <= AT_ONCE and job.result["ending"] != ".zip"
+
+
+def _locked(job: Job) -> Job:
+    return Job.objects.select_for_update(of=("self",)).get(pk=job.pk)
+
+
+def _unfinished(job: Job) -> QuerySet[Job]:
+    return Job.objects.filter(pk=job.pk, finished_at=None)
+
+
+def _take(job_id: int, now: datetime) -> Job | None:
+    """Have the job until LEASE is over, as it is asked for now; None if it is not free."""
+    with writing.transact():
+        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=KIND)
+        job = found.filter(pk=job_id, result__step__in=[places.CHECK, places.STORE]).first()
+        if job is None:
+            return None
+        job.state, job.result["until"] = Job.State.RUNNING, (now + LEASE).timestamp()
+        job.save(update_fields=["state", "result"])
+    return of_project(job.project).get(pk=job_id)
+
+
+def _hold(job: Job) -> None:
+    job.result["until"] = (timezone.now() + LEASE).timestamp()
+    with writing.transact():
+        _unfinished(job).filter(state=Job.State.RUNNING).update(result=job.result)
+
+
+def _leave(job: Job, ended: Ended) -> bool:
+    """Note how the work ended, unless the import was cancelled; whether it came to its end."""
+    now = timezone.now()
+    values: dict[str, Any] = {"state": Job.State.WAITING}
+    if ended.code == 0:
+        values = _found_out(job, places.noted(job), now)
+    elif ended.code:
+        values = {"state": Job.State.FAILED, "finished_at": now, "message": ended.said}
+    with writing.transact():
+        return bool(_unfinished(job).update(**values)) and ended.code == 0
+
+
+def _found_out(job: Job, noted: dict[str, Any], now: datetime) -> dict[str, Any]:
+    if noted["refused"]:
+        return {"state": Job.State.FAILED, "finished_at": now, "message": noted["refused"]}
+    report = noted["report"]
+    if job.result["step"] == places.CHECK:
+        result = {**job.result, "report": report, "step": places.READY}
+        return {"state": Job.State.WAITING, "done": 0, "result": result}
+    result = {**job.result, "report": report, "expires": (now + KEPT).timestamp()}
+    values = {"state": Job.State.FINISHED, "finished_at": now, "done": report["rows"]}
+    return {**values, "result": result}
+
+
+def _delete(job_id: int, now: datetime) -> bool:
+    """Delete the files of an import whose time is over; one that nobody went on with ends."""
+    with writing.transact():
+        job = Job.objects.select_for_update(of=("self",)).get(pk=job_id)
+        if job.state == Job.State.RUNNING or job.result["expires"] > now.timestamp():
+            return False
+        if job.finished_at is None:
+            job.state, job.finished_at = Job.State.FAILED, now
+            job.message = f"Nobody went on with it for {KEPT.days} days; the file is deleted."
+        job.result["deleted"] = True
+        job.save(update_fields=["state", "finished_at", "message", "result"])
+    places.forget(job)
+    return True
+
+
+def _record_end(job: Job, member: Membership) -> None:
+    Event.record(
+        "import cancelled",
+        job.project.slug,
+        project_id=job.project_id,
+        member_id=member.pk,
+        file=job.result["name"],
+        rows=job.done,
+    )
+
+
+def _command(job: Job) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), "work_on_import", str(job.pk)]

@@ -1,0 +1,88 @@
+"""What a file seems to hold: its columns, what they probably mean, and its first items."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from annotation import diffing, importing, tasktypes
+from annotation.importing import mapping, sources
+from annotation.importing.drafts import Draft, required_columns
+from annotation.importing.sources import Source
+from formats.rows import FormatError, Row
+
+# So many rows are looked at for columns and for the first good ones.
+ROWS = 200
+SHOWN = 5
+# Columns of JSON may differ from row to row without end.
+COLUMNS = 200
+# Longer texts are shown beside each other, since a page should not wait for their differences.
+COMPARED = 20_000
+# Layouts that say themselves what their columns mean.
+FIXED = ("fbi", "realmistake")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An item to be, as annotators would see it; `difference` None where nothing is compared."""
+
+    draft: Draft
+    difference: diffing.Difference | None
+
+
+def columns(source: Source) -> list[str]:
+    """The columns of the first rows, those inside objects behind a dot. Raises FormatError."""
+    found: dict[str, None] = {}
+    for row in islice(sources.begun(replace(source, columns={})), ROWS):
+        if isinstance(row, Row):
+            found |= dict.fromkeys(_names(row.values))
+    names = list(found)[:COLUMNS]
+    if len(names) == 1 and ";" in names[0] and source.form == "csv":
+        raise FormatError(
+            f"{source.path.name}: its columns are separated by semicolons. Save it with commas "
+            "between them, or as TSV."
+        )
+    return names
+
+
+def suggested(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
+    """By the name that an item has: the column that bears it, or is probably meant, or ""."""
+    guessed = mapping.guess(task, found)
+    return {name: name if name in found else guessed.get(name, "") for name in mapping.wanted(task)}
+
+
+def missing(task: tasktypes.TaskType, source: Source, chosen: Mapping[str, str]) -> list[str]:
+    """What every item needs and no column was chosen for."""
+    if source.form in FIXED:
+        return []
+    return [name for name in required_columns(task) if not chosen.get(name)]
+
+
+def first(task: tasktypes.TaskType, source: Source) -> list[Shown]:
+    """The first items that the file would give; as many as could be read if it has a fault."""
+    rows = islice(sources.begun(source), ROWS)
+    drafts = importing.check(_until_a_fault(rows), task, accept=source.accept)
+    good = (draft for draft in drafts if isinstance(draft, Draft))
+    return [Shown(draft, _difference(task, draft.texts)) for draft in islice(good, SHOWN)]
+
+
+def _names(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        yield name
+        if isinstance(value, dict):
+            yield from (f"{name}.{inner}" for inner in value)
+
+
+def _until_a_fault(rows: Iterator[Any]) -> Iterator[Any]:
+    try:
+        yield from rows
+    except FormatError:
+        return
+
+
+def _difference(task: tasktypes.TaskType, texts: Mapping[str, Any]) -> diffing.Difference | None:
+    pair = [texts.get(name) for name in task.diff or ()]
+    if len(pair) < 2 or not all(isinstance(one, str) for one in pair):
+        return None
+    before, after = map(str, pair)
+    return diffing.compare(before, after) if len(before) + len(after) < COMPARED else None

@@ -1,0 +1,124 @@
+"""What the program of an import does: reads the whole file, and says what became of each row."""
+
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from django.conf import settings
+
+from annotation import importing, tasktypes, writing
+from annotation.importing import sources
+from annotation.models import Job
+from annotation.uploads import places
+from formats import bundles
+from formats.readers import picked
+from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
+from formats.writers import write_csv
+
+# How far an import is, is noted every so many rows.
+NOTE_EVERY = 1_000
+# So many of the rows that were not taken stand on the page; the table has them all.
+SHOWN = 100
+COLUMNS = ("place", "problem", "file", "line", "field", "reason")
+
+
+def run(job: Job) -> None:
+    """Check the file of a job, or store its items, and leave word of what came of it.
+
+    A file that cannot be read at all is refused before anything is stored.
+    """
+    source = places.source(job)
+    task = tasktypes.of_version(job.project.task_type)
+    try:
+        drafts = importing.check(_counted(job, sources.rows(source)), task, accept=source.accept)
+        report = importing.store(
+            job.project,
+            drafts,
+            accept=source.accept,
+            dry_run=job.result["step"] == places.CHECK,
+            member=job.member,
+        )
+    except FormatError as error:
+        places.note(job, {"refused": called(job, str(error))})
+        return
+    places.note(job, {"refused": "", "report": _told(job, report)})
+
+
+def called(job: Job, told: str) -> str:
+    """A message with the name that the person gave to the file."""
+    path = places.given(job)
+    return told.replace(str(path), job.result["name"]).replace(path.name, job.result["name"])
+
+
+def _counted(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
+    for count, row in enumerate(rows):
+        if count % NOTE_EVERY == 0:
+            _note(job, count)
+        if count == settings.IMPORT_ROWS:
+            name = job.result["name"]
+            raise FormatError(f"{name}: holds more than {count:,} rows. Split it.")
+        yield row
+
+
+def _note(job: Job, count: int) -> None:
+    with writing.transact():
+        Job.objects.filter(pk=job.pk, finished_at=None).update(done=count)
+
+
+def _told(job: Job, report: importing.Report) -> dict[str, Any]:
+    """The counts, and the rows that were not taken: the first of them, and all as files."""
+    told = [*_problems(job, report)]
+    with places.problems(job).open("w", encoding="utf-8", newline="") as stream:
+        write_csv(told, COLUMNS, stream)
+    return {
+        "rows": report.rows,
+        "new": report.new,
+        "unchanged": report.unchanged,
+        "conflicts": len(report.conflicts),
+        "bad": len(report.bad),
+        "problems": told[:SHOWN],
+        "mend": bool(told) and _write_rows(job, [*report.bad, *report.conflicts]),
+    }
+
+
+def _problems(job: Job, report: importing.Report) -> Iterator[dict[str, Any]]:
+    """Each problem, in the order of the rows, with the names that the file has for its fields;
+    `place` is that of the row in the file to mend."""
+    own = places.given(job).name
+    kinds = chain((("bad", row) for row in report.bad), (("changed", r) for r in report.conflicts))
+    found = sorted(kinds, key=lambda pair: (pair[1].file, pair[1].line))
+    spots: dict[tuple[str, int], int] = {}
+    for kind, row in found:
+        place = spots.setdefault((row.file, row.line), len(spots) + 1)
+        file = job.result["name"] if row.file == own else row.file
+        field = job.result["columns"].get(row.field) or row.field
+        cells = (place, kind, file, row.line, field, row.reason)
+        yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def _write_rows(job: Job, rows: list[BadRow]) -> bool:
+    """Write the rows to mend, as they stand; False where they may not lie open, since what they
+    come from has a password."""
+    if places.password(job).exists():
+        return False
+    starts: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        starts[row.file].add(row.line)
+    path, form = places.given(job), job.result["form"]
+    if places.mend(job).suffix == ".zip":
+        _pack(job, starts)
+        return True
+    with places.mend(job).open("w", encoding="utf-8", newline="") as stream:
+        form = "jsonl" if form == "realmistake" else form
+        stream.writelines(picked(form, path, starts[path.name]))
+    return True
+
+
+def _pack(job: Job, starts: dict[str, set[int]]) -> None:
+    with zipfile.ZipFile(places.mend(job), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, lines in bundles.picked(places.given(job), DEFAULT_LIMITS, starts):
+            with archive.open(name, "w", force_zip64=True) as stream:
+                for line in lines:
+                    stream.write(line.encode())

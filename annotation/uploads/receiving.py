@@ -1,0 +1,150 @@
+"""A file as it comes: kept under a name of ours, told what it is, and looked at."""
+
+import unicodedata
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+
+from annotation import tasktypes, writing
+from annotation.errors import FieldError
+from annotation.importing.sources import Source
+from annotation.models import Job, Membership
+from annotation.uploads import jobs, looking, places
+from formats import bundles
+from formats.rows import DEFAULT_LIMITS, FormatError
+
+# What a person may say of a file beside what its name does.
+LAYOUTS = ("fbi", "realmistake")
+NAME_LENGTH = 120
+# So many earlier imports are looked through for one with the same columns.
+EARLIER = 50
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A file, how it is laid out if its name does not tell, and the password of an archive."""
+
+    file: UploadedFile
+    layout: str = ""
+    password: str = ""
+
+
+def receive(member: Membership, sent: Sent, now: datetime) -> Job:
+    """Keep a file and look at it; a small one whose columns can be told is checked at once.
+
+    Raises `FieldError` if it is nothing that could be read: of it nothing is kept.
+    """
+    name = _named(sent.file)
+    ending = _ending(name)
+    with _kept(sent.file, ending) as path:
+        try:
+            form = _form(path, sent)
+            source = Source(path, form, password=sent.password)
+            found = looking.columns(source)
+        except FormatError as error:
+            message = str(error).replace(str(path), name).replace(path.name, name)
+            raise FieldError(message, "file") from error
+        task = tasktypes.of_version(member.project.task_type)
+        told: dict[str, Any] = {
+            "name": name,
+            "ending": ending,
+            "form": form,
+            "bytes": sent.file.size,
+        }
+        begun = _begun(member, task, source, found)
+        job = _move(member, path, {**told, "found": found, **begun}, sent.password, now)
+    if not looking.missing(task, source, begun["columns"]):
+        jobs.choose(job, begun["columns"], accept=begun["accept"])
+    return job
+
+
+def too_large(name: str = "The file") -> FieldError:
+    """What is said of a file that was not taken."""
+    most = settings.IMPORT_BYTES // 1_000_000
+    return FieldError(
+        f"{name} holds more than {most:,} MB. Split it, or import it on the server by the command "
+        "import_items.",
+        "file",
+    )
+
+
+def _named(file: UploadedFile) -> str:
+    """What the person calls the file, on one line that can be shown."""
+    name = PurePath(str(file.name or "file")).name
+    plain = "".join(one for one in name if unicodedata.category(one)[0] != "C")
+    stem, ending = PurePath(plain).stem, PurePath(plain).suffix
+    return f"{stem[:NAME_LENGTH]}{ending[:10]}" or "file"
+
+
+def _ending(name: str) -> str:
+    ending = PurePath(name).suffix.lower()
+    if ending not in places.ENDINGS:
+        sheet = (
+            " From a spreadsheet, save it as CSV." if ending in {".xlsx", ".xls", ".ods"} else ""
+        )
+        raise FieldError(
+            f"{name} is none of {', '.join(places.ENDINGS)}, by the ending of its name.{sheet}",
+            "file",
+        )
+    return ending
+
+
+@contextmanager
+def _kept(file: UploadedFile, ending: str) -> Iterator[Path]:
+    """The file while it is looked at; deleted unless it was moved away."""
+    if file.size and file.size > settings.IMPORT_BYTES:
+        raise too_large()
+    path = places.folder() / f"coming-{uuid.uuid4()}{ending}"
+    try:
+        with path.open("wb") as stream:
+            stream.writelines(file.chunks())
+        yield path
+    except OSError as error:
+        raise FieldError(f"The file cannot be kept: {error.strerror}.", "file") from error
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _form(path: Path, sent: Sent) -> str:
+    if path.suffix != ".zip":
+        if sent.password:
+            raise FormatError("Only an archive (.zip) has a password. Leave it out.")
+        of_lines = sent.layout == "realmistake" and bundles.form_of(path.name) == "jsonl"
+        return sent.layout if of_lines else bundles.form_of(path.name)
+    form = sent.layout or bundles.layout(path, DEFAULT_LIMITS)
+    if sent.password and form == "fbi":
+        raise FormatError("The archive of study 000 has no password. Leave it out.")
+    return form
+
+
+def _begun(
+    member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
+) -> dict[str, Any]:
+    """The columns to begin with: as they were chosen for a file with the same ones, or guessed."""
+    if source.form in looking.FIXED:
+        return {"columns": {}, "accept": False, "step": places.CHOOSE}
+    guessed = looking.suggested(task, found)
+    for job in jobs.of_project(member.project)[:EARLIER]:
+        earlier = job.result
+        if earlier["found"] == found and earlier["columns"].keys() == guessed.keys():
+            kept = {name: earlier[name] for name in ("columns", "accept")}
+            return {**kept, "step": places.CHOOSE}
+    return {"columns": guessed, "accept": False, "step": places.CHOOSE}
+
+
+def _move(
+    member: Membership, path: Path, told: dict[str, Any], password: str, now: datetime
+) -> Job:
+    with writing.transact():
+        job = jobs.new(member, told, now)
+        path.rename(places.given(job))
+        if password:
+            places.keep_password(job, password)
+    return job

@@ -1,0 +1,218 @@
+"""Files of items that leads bring in: sent, checked, imported, and what of them was not taken."""
+
+from pathlib import Path
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation import access, tasktypes
+from annotation import taxonomy as categories
+from annotation.errors import FieldError, Stale
+from annotation.importing.drafts import required_columns
+from annotation.models import Job, Membership
+from annotation.uploads import jobs, looking, places, receiving
+from annotation.uploads.bounded import TOO_LARGE
+from annotation.uploads.choosing import ColumnsForm
+from annotation.uploads.receiving import Sent
+
+
+class UploadForm(forms.Form):
+    file = forms.FileField(
+        label="File",
+        widget=forms.FileInput({"accept": ",".join(places.ENDINGS)}),
+        help_text="CSV, TSV or JSON Lines, or a zip of such files. Choose one, or drop it here.",
+        error_messages={"required": "Choose a file.", "empty": "The file is empty."},
+    )
+    layout = forms.ChoiceField(
+        required=False,
+        label="What it is",
+        choices=[
+            ("", "As its name and content tell"),
+            ("fbi", "The archive of study 000 (FBI)"),
+            ("realmistake", "Data of study 001 (ReaLMistake)"),
+        ],
+    )
+    password = forms.CharField(
+        required=False,
+        max_length=200,
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "off"}),
+        label="Password",
+        help_text="Only for an archive that has one.",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def imports(request: HttpRequest, slug: str) -> HttpResponse:
+    """A form to send a file by, and the imports so far; a post takes the file."""
+    member = access.member_for(request, slug, right="manage")
+    if request.method != "POST":
+        return _list(request, member, UploadForm())
+    form = UploadForm(request.POST, request.FILES)
+    if request.META.get(TOO_LARGE):
+        form.errors["file"] = form.error_class([str(receiving.too_large())])
+    elif form.is_valid():
+        try:
+            sent, now = Sent(**form.cleaned_data), timezone.now()
+            job = receiving.receive(access.seated(member), sent, now)
+        except FieldError as error:
+            form.add_error("file", str(error))
+        else:
+            return redirect("import", slug, job.result["number"])
+    return _list(request, member, form, status=422)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def one(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """An import as it stands; a post chooses its columns or, once it is checked, starts it."""
+    member = access.member_for(request, slug, right="manage")
+    job = jobs.called(member.project, number)
+    if job is None:
+        return _gone(request, slug, number)
+    if request.method != "POST":
+        return _page(request, member, job)
+    task = tasktypes.of_version(member.project.task_type)
+    fixed = job.result["form"] in looking.FIXED
+    form = ColumnsForm(request.POST, task, [] if fixed else job.result["found"])
+    try:
+        if "import" in request.POST:
+            jobs.go(job, access.seated(member))
+        elif not form.is_valid():
+            return _page(request, member, job, form, status=422)
+        else:
+            jobs.choose(job, form.chosen(), accept=form.cleaned_data["accept"])
+    except Stale as problem:
+        messages.error(request, str(problem))
+    return redirect("import", slug, number)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    member = access.member_for(request, slug, right="manage")
+    job = jobs.called(member.project, number)
+    if job is None:
+        return _gone(request, slug, number)
+    if not jobs.cancel(job, access.seated(member), timezone.now()):
+        messages.error(request, f"Import {number} was done before it could be cancelled.")
+    return redirect("import", slug, number)
+
+
+@require_GET
+@login_required
+def rows(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+    """The rows that were not taken, as they stood, to mend and send again."""
+    member = access.member_for(request, slug, right="manage")
+    job = jobs.called(member.project, number)
+    if job is None:
+        return _gone(request, slug, number)
+    stem = Path(job.result["name"]).stem
+    name = f"{stem}-to-mend{job.result['ending']}"
+    return _file(request, job, places.mend(job), name)
+
+
+@require_GET
+@login_required
+def problems(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+    """A table of every row that was not taken, with its line, its field and why."""
+    member = access.member_for(request, slug, right="manage")
+    job = jobs.called(member.project, number)
+    if job is None:
+        return _gone(request, slug, number)
+    return _file(request, job, places.problems(job), f"{slug}-import-{number}-problems.csv")
+
+
+def _gone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    messages.error(request, f"Import {number} is not here. Send its file again.")
+    return redirect("imports", slug)
+
+
+def _file(request: HttpRequest, job: Job, path: Path, name: str) -> HttpResponseBase:
+    if not path.exists():
+        messages.error(request, "This file is not here any more. Send the data again to make it.")
+        return redirect("import", job.project.slug, job.result["number"])
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+
+
+def _list(
+    request: HttpRequest, member: Membership, form: UploadForm, status: int = 200
+) -> HttpResponse:
+    task = tasktypes.of_version(member.project.task_type)
+    found = list(jobs.of_project(member.project))
+    context = {
+        "project": member.project,
+        "member": member,
+        "form": form,
+        "task": task,
+        "needed": [(name, dict(ColumnsForm.titles(task))[name]) for name in required_columns(task)],
+        "jobs": found,
+        "busy": any(_busy(job) for job in found),
+        "days": jobs.KEPT.days,
+    }
+    template = "annotation/imports.html" + ("#jobs" if request.headers.get("HX-Request") else "")
+    return render(request, template, context, status=status)
+
+
+def _page(
+    request: HttpRequest,
+    member: Membership,
+    job: Job,
+    form: ColumnsForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "project": member.project,
+        "member": member,
+        "job": job,
+        "said": job.result,
+        "busy": _busy(job),
+        "repeats": _same_again(job),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "annotation/import.html#state", context)
+    task = tasktypes.of_version(member.project.task_type)
+    chosen, fixed = job.result["columns"], job.result["form"] in looking.FIXED
+    context |= {
+        "task": task,
+        "form": form or ColumnsForm.of(task, [] if fixed else job.result["found"], chosen),
+        "open": not job.finished_at and job.result["step"] != places.STORE,
+        "missing": looking.missing(task, places.source(job), chosen),
+        "shown": _shown(job, task),
+        "rest": _unnamed(job),
+        "kinds": {one.slug: one.name for one in categories.load()},
+    }
+    return render(request, "annotation/import.html", context, status=status)
+
+
+def _busy(job: Job) -> bool:
+    """Whether a worker is at it, or is to be."""
+    return not job.finished_at and job.result["step"] in {places.CHECK, places.STORE}
+
+
+def _same_again(job: Job) -> bool:
+    """Whether everything in the file is in the project already, just so."""
+    report = job.result.get("report")
+    return bool(report and report["rows"] and report["unchanged"] == report["rows"])
+
+
+def _shown(job: Job, task: tasktypes.TaskType) -> list[looking.Shown]:
+    there = not job.finished_at and places.given(job).exists()
+    return looking.first(task, places.source(job)) if there else []
+
+
+def _unnamed(job: Job) -> list[str]:
+    """The columns that no name stands for, which are kept with each item."""
+    chosen = set(job.result["columns"].values())
+    fixed = job.result["form"] in looking.FIXED
+    return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]

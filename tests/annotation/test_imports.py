@@ -1,0 +1,397 @@
+"""Files that leads send in the browser: looked at, checked, imported by a worker, mended."""
+
+import csv
+import io
+import json
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from annotation import importing
+from annotation.models import Event, Item, Job, Project
+from annotation.uploads import jobs, places
+from judging.engine import bell
+from tests.builders import TEXTS, Cast, cast
+
+pytestmark = pytest.mark.django_db
+PAGE = "/projects/fbi/import/"
+HEADER = ["Item ID", "Error type", "question", "Reference", "Changed answer", "weight"]
+CELLS = ["entity", TEXTS["prompt"], TEXTS["gold"], TEXTS["perturbed"], "3"]
+
+
+@pytest.fixture
+def people(settings: Any, tmp_path: Path) -> Cast:
+    settings.VAR_DIR = tmp_path
+    made = cast()
+    Project.objects.filter(pk=made.project.pk).update(slug="fbi")
+    return made
+
+
+@pytest.fixture
+def lead(people: Cast) -> Client:
+    client = Client()
+    assert people.lead.account
+    client.force_login(people.lead.account)
+    return client
+
+
+@pytest.fixture(autouse=True)
+def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of its own could not see what a test has not committed."""
+
+    def run(command: list[str], **_: Any) -> jobs.Ended:
+        call_command(*command[2:])
+        return jobs.Ended(0, "")
+
+    monkeypatch.setattr(jobs.programs, "run", run)
+
+
+def table(*rows: list[str], header: list[str] = HEADER) -> bytes:
+    stream = io.StringIO()
+    csv.writer(stream).writerows([header, *rows])
+    return stream.getvalue().encode()
+
+
+def keyed(*keys: str) -> bytes:
+    return table(*([key, *CELLS] for key in keys))
+
+
+def send(client: Client, content: bytes, name: str = "items.csv", **said: str) -> Job:
+    file = SimpleUploadedFile(name, content)
+    answer = client.post(PAGE, {"file": file, **said})
+    assert answer.status_code == 302, answer.content.decode()
+    return Job.objects.filter(kind=jobs.KIND).latest("pk")
+
+
+def refused(client: Client, content: bytes, name: str = "items.csv", **said: str) -> str:
+    answer = client.post(PAGE, {"file": SimpleUploadedFile(name, content), **said})
+    assert (answer.status_code, Job.objects.count()) == (422, 0)
+    assert list(places.folder().iterdir()) == []
+    return answer.content.decode()
+
+
+def page(client: Client, job: Job) -> str:
+    return client.get(f"{PAGE}{job.result['number']}/").content.decode()
+
+
+def imported(client: Client, job: Job) -> dict[str, Any]:
+    assert client.post(f"{PAGE}{job.result['number']}/", {"import": "yes"}).status_code == 302
+    assert jobs.due(timezone.now()) == [job.pk]
+    assert jobs.work(job.pk)
+    job.refresh_from_db()
+    assert job.state == Job.State.FINISHED
+    return {name: job.result["report"][name] for name in ("new", "unchanged", "conflicts", "bad")}
+
+
+def test_a_file_with_other_column_names_is_guessed_shown_checked_and_imported(
+    lead: Client, people: Cast
+) -> None:
+    job = send(lead, keyed("a", "b"))
+    shown = page(lead, job)
+    assert job.result["columns"]["gold"] == "Reference"
+    assert "Kept with each item as it is: <bdi>weight</bdi>" in shown
+    assert "<ins" in shown
+    assert "Import 2 items" in shown
+    assert not Item.objects.exists()
+    assert imported(lead, job) == {"new": 2, "unchanged": 0, "conflicts": 0, "bad": 0}
+    item = Item.objects.get(key="a")
+    assert (item.category, item.fields, item.slots.count()) == ("entity", {"weight": "3"}, 1)
+    assert item.revision().texts == TEXTS
+    event = Event.objects.get(kind="import")
+    assert (event.member, event.data["new"]) == (people.lead, 2)
+    assert "See the items" in page(lead, job)
+
+
+def test_the_same_file_again_changes_nothing_and_says_so(lead: Client) -> None:
+    imported(lead, send(lead, keyed("a", "b")))
+    again = send(lead, keyed("a", "b"), "again.csv")
+    assert "Importing it changes nothing" in page(lead, again)
+    assert imported(lead, again) == {"new": 0, "unchanged": 2, "conflicts": 0, "bad": 0}
+    assert "Nothing has changed" in page(lead, again)
+    assert Item.objects.count() == 2
+
+
+def test_bad_rows_are_named_and_come_as_a_file_that_can_be_sent_once_mended(lead: Client) -> None:
+    rows = [["a", *CELLS], ["b", "none", *CELLS[1:]], ["", *CELLS], ["d", "few"]]
+    job = send(lead, table(*rows))
+    shown = page(lead, job)
+    assert "There is no category &#x27;none&#x27;" in shown
+    assert "the row has 2 fields, the header 6" in shown
+    assert imported(lead, job)["bad"] == 3
+    taken = lead.get(f"{PAGE}1/rows/")
+    assert 'filename="items-to-mend.csv"' in taken.headers["Content-Disposition"]
+    mended = list(csv.reader(io.StringIO(taken.getvalue().decode())))
+    assert mended[1:] == rows[1:]
+    told = list(csv.DictReader(io.StringIO(lead.get(f"{PAGE}1/problems.csv").getvalue().decode())))
+    assert [(row["place"], row["line"], row["field"]) for row in told] == [
+        ("1", "3", "Error type"), ("2", "4", "Item ID"), ("3", "5", ""),
+    ]  # fmt: skip
+    assert {row["file"] for row in told} == {"items.csv"}
+    again = send(lead, table(*([key, *CELLS] for key in "bcd")), "mended.csv")
+    assert imported(lead, again)["new"] == 3
+
+
+def test_what_is_here_with_other_texts_is_named_and_stays(lead: Client) -> None:
+    imported(lead, send(lead, keyed("a")))
+    other = send(lead, table(["a", *CELLS[:2], "Other gold.", *CELLS[3:]]))
+    assert "exists with other texts" in page(lead, other)
+    assert "Import " not in page(lead, other).split("</dl>")[1].split("Rows that")[0]
+    assert Item.objects.get().revision().texts == TEXTS
+
+
+def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Client) -> None:
+    header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
+    job = send(lead, table(["a", *CELLS], header=header))
+    assert job.result["step"] == places.CHOOSE
+    assert "Choose a column for what is still" in page(lead, job)
+    assert lead.post(f"{PAGE}1/", {"columns-of-key": "nr"}).status_code == 422
+    names = ("key", "category", "prompt", "gold", "perturbed")
+    chosen = {f"columns-of-{name}": column for name, column in zip(names, header, strict=False)}
+    assert lead.post(f"{PAGE}1/", chosen).status_code == 302
+    assert imported(lead, job)["new"] == 1
+    assert send(lead, table(["b", *CELLS], header=header)).result["report"]["new"] == 1
+
+
+def test_a_column_that_bears_a_name_and_is_not_chosen_is_not_taken(lead: Client) -> None:
+    content = table(["a", *CELLS, "x" * 99], header=[*HEADER, "origin"])
+    job = send(lead, content)
+    assert job.result["report"]["bad"] == 1
+    chosen = {f"columns-of-{name}": column for name, column in job.result["columns"].items()}
+    lead.post(f"{PAGE}1/", chosen | {"columns-of-origin": ""})
+    assert imported(lead, job)["new"] == 1
+    assert Item.objects.get().origin == ""
+
+
+def test_names_inside_objects_can_be_chosen(lead: Client) -> None:
+    row = {"meta": {"id": "a"}, "category": "entity", **TEXTS}
+    job = send(lead, json.dumps(row).encode(), "items.jsonl")
+    chosen = {f"columns-of-{name}": name for name in ("category", *TEXTS)}
+    lead.post(f"{PAGE}1/", chosen | {"columns-of-key": "meta.id"})
+    assert imported(lead, job)["new"] == 1
+    assert Item.objects.get().key == "a"
+
+
+def test_a_zip_of_tables_is_imported_and_its_bad_rows_come_as_a_zip(lead: Client) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("one.csv", keyed("a", "b"))
+        archive.writestr("more/two.csv", keyed("c", ""))
+    job = send(lead, stream.getvalue(), "all.zip")
+    assert jobs.work(job.pk)
+    assert imported(lead, job) == {"new": 3, "unchanged": 0, "conflicts": 0, "bad": 1}
+    with zipfile.ZipFile(io.BytesIO(lead.get(f"{PAGE}1/rows/").getvalue())) as mend:
+        assert mend.namelist() == ["more/two.csv"]
+        assert list(csv.reader(io.StringIO(mend.read("more/two.csv").decode())))[1] == ["", *CELLS]
+    assert "more/two.csv" in page(lead, job)
+
+
+@pytest.mark.parametrize(
+    "content, name, said, told",
+    [
+        (b"PK", "items.xlsx", {}, "From a spreadsheet, save it as CSV"),
+        (b"", "items.csv", {}, "The file is empty"),
+        (b"key\n\xff\n", "items.csv", {}, "items.csv, line 2: not UTF-8"),
+        (b'key\n"' + b"a" * 1_100_000 + b'"\n', "items.csv", {}, "more than 1,000,000 bytes"),
+        (b"id;question\n1;Why?\n", "items.csv", {}, "separated by semicolons"),
+        (b"no zip", "items.zip", {}, "items.zip: is not a zip archive"),
+        (keyed("a"), "items.csv", {"password": "x"}, "Only an archive (.zip) has a password"),
+        (keyed("a"), "items.csv", {"layout": "excel"}, "Select a valid choice"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_words_and_not_kept(
+    lead: Client, content: bytes, name: str, said: dict[str, str], told: str
+) -> None:
+    assert told in refused(lead, content, name, **said)
+
+
+def test_archives_that_climb_out_or_burst_are_refused(lead: Client) -> None:
+    for name, text in (("../../evil.csv", "key\na\n"), ("a.csv", "key\n" + "\n" * 9_000_000)):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(name, text)
+        told = refused(lead, stream.getvalue(), "a.zip")
+        assert "climbs out" in told or "unpacks to more than" in told
+
+
+def test_a_file_that_is_too_large_is_not_even_taken(lead: Client, settings: Any) -> None:
+    settings.IMPORT_BYTES = 3_000_000
+    assert "holds more than 3 MB" in refused(lead, b"a" * 3_000_001)
+
+
+def test_a_file_with_too_many_rows_is_refused_before_any_is_stored(
+    lead: Client, settings: Any
+) -> None:
+    settings.IMPORT_ROWS = 2
+    job = send(lead, keyed("a", "b", "c"))
+    assert "items.csv: holds more than 2 rows. Split it." in page(lead, job)
+    assert send(lead, keyed("a", "b")).result["report"]["new"] == 2
+
+
+def test_a_fault_at_the_end_of_a_file_stores_nothing(lead: Client) -> None:
+    job = send(lead, keyed(*(f"k{n}" for n in range(300))) + b'"never closed')
+    assert (job.state, Item.objects.exists()) == (Job.State.FAILED, False)
+    assert "items.csv, line 302" in page(lead, job)
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\u202egnp.exe\u2066",
+    "=HYPERLINK(1)",
+    "{{ request }}{% debug %}",
+    "\x1b[31mred",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_stay_texts_wherever_they_stand(lead: Client, text: str) -> None:
+    header = [*HEADER, text]
+    rows = [["a", CELLS[0], text, text, text + "!", "3", text], ["b", text, *CELLS[1:], text]]
+    job = send(lead, table(*rows, header=header), f"{text.replace('/', '')}.csv")
+    shown = page(lead, job) + lead.get(PAGE).content.decode()
+    assert "<script>alert" not in shown
+    assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 1}
+    assert Item.objects.get().revision().texts["gold"] == text
+    page(lead, job)
+    problems = lead.get(f"{PAGE}1/problems.csv").getvalue().decode()
+    assert not [line for line in problems.splitlines() if ",=HYP" in line]
+
+
+def test_rows_with_a_null_character_are_bad_and_the_others_come_in(lead: Client) -> None:
+    job = send(lead, table(["a", *CELLS], ["b", *CELLS[:-1], "\0"]))
+    assert (job.result["report"]["new"], job.result["report"]["bad"]) == (1, 1)
+
+
+def test_a_large_file_is_checked_by_a_worker(lead: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr(jobs, "AT_ONCE", 10)
+    job = send(lead, keyed("a"))
+    assert "Waits for a worker" in page(lead, job)
+    assert jobs.due(timezone.now()) == [job.pk]
+    part = lead.get(f"{PAGE}1/", headers={"HX-Request": "true"}).content.decode()
+    assert 'aria-busy="true"' in part
+    assert "<html" not in part
+    assert jobs.work(job.pk)
+    assert jobs.due(timezone.now()) == []
+    assert "Import 1 item<" in page(lead, job)
+
+
+def test_an_import_can_be_cancelled_until_it_is_done(lead: Client, people: Cast) -> None:
+    job = send(lead, keyed("a"))
+    lead.post(f"{PAGE}1/cancel/")
+    assert f"Cancelled by {people.lead.alias}." in page(lead, job)
+    assert not jobs.work(job.pk)
+    assert lead.post(f"{PAGE}1/", {"import": "yes"}, follow=True).status_code == 200
+    assert not Item.objects.exists()
+    imported(lead, send(lead, keyed("a")))
+    assert "was done before" in lead.post(f"{PAGE}2/cancel/", follow=True).content.decode()
+
+
+def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = send(lead, keyed(*(f"k{n}" for n in range(3))))
+    lead.post(f"{PAGE}1/", {"import": "yes"})
+
+    def cancelled_meanwhile(*_: Any, **__: Any) -> jobs.Ended:
+        Job.objects.update(done=2)
+        lead.post(f"{PAGE}1/cancel/")
+        return jobs.Ended(None, "")
+
+    monkeypatch.setattr(jobs.programs, "run", cancelled_meanwhile)
+    assert not jobs.work(job.pk)
+    assert "About 2 rows had been read; what was in stays." in page(lead, job)
+    event = Event.objects.get(kind="import cancelled")
+    assert (event.data["file"], event.data["rows"]) == ("items.csv", 2)
+
+
+@pytest.mark.parametrize(
+    "ended, state",
+    [(jobs.Ended(1, "No space is left."), "failed"), (jobs.Ended(None, ""), "waiting")],
+)
+def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
+    lead: Client, monkeypatch: pytest.MonkeyPatch, ended: Any, state: str
+) -> None:
+    job = send(lead, keyed("a"))
+    lead.post(f"{PAGE}1/", {"import": "yes"})
+    monkeypatch.setattr(jobs.programs, "run", lambda *_, **__: ended)
+    assert not jobs.work(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.message) == (state, ended.said)
+    assert jobs.due(timezone.now()) == ([job.pk] if state == "waiting" else [])
+
+
+def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
+    job = send(lead, keyed("a"))
+    lead.post(f"{PAGE}1/", {"import": "yes"})
+    assert jobs._take(job.pk, timezone.now())
+    assert jobs._take(job.pk, timezone.now()) is None
+    assert jobs.due(timezone.now() + jobs.LEASE + timedelta(seconds=1)) == [job.pk]
+
+
+def test_files_are_deleted_when_their_time_is_over(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, done = send(lead, keyed("a")), send(lead, keyed("b", ""))
+    imported(lead, done)
+    later = timezone.now() + jobs.KEPT + timedelta(seconds=1)
+    monkeypatch.setattr(jobs.timezone, "now", lambda: later)
+    assert sorted(jobs.due(later)) == [job.pk, done.pk]
+    assert jobs.work(job.pk)
+    assert jobs.work(done.pk)
+    assert list(places.folder().iterdir()) == []
+    assert jobs.due(later) == []
+    assert "Nobody went on with it for 7 days" in page(lead, job)
+    assert lead.get(f"{PAGE}2/rows/").status_code == 302
+
+
+def test_the_archive_of_study_000_is_told_by_what_is_in_it(lead: Client, shared_data: Path) -> None:
+    job = send(lead, (shared_data / "fbi" / "data.zip").read_bytes(), "data.zip")
+    assert (job.result["form"], job.result["step"]) == ("fbi", places.CHECK)
+    assert jobs.work(job.pk)
+    assert "Import 2,492 items" in page(lead, job)
+    assert "The layout of the study says what its columns mean" in page(lead, job)
+
+
+def test_the_archive_of_study_001_comes_in_by_its_password_and_leaves_no_open_rows(
+    lead: Client, people: Cast, shared_data: Path
+) -> None:
+    version = importing.task_type_version("error-detection")
+    Project.objects.filter(pk=people.project.pk).update(task_type=version)
+    archive = (shared_data / "realmistake" / "data.zip").read_bytes()
+    assert "is encrypted. Give its password" in refused(lead, archive, "data.zip")
+    assert "the password does not open it" in refused(lead, archive, "data.zip", password="no")
+    job = send(lead, archive, "data.zip", password="open-realmistake")
+    assert oct(places.password(job).stat().st_mode)[-3:] == "600"
+    assert "open-realmistake" not in page(lead, job)
+    assert jobs.work(job.pk)
+    assert imported(lead, job)["new"] == 900
+    assert "error_type" not in Item.objects.first().fields
+    again = send(lead, archive, "data.zip", password="open-realmistake")
+    Project.objects.filter(pk=people.project.pk).update(
+        task_type=importing.task_type_version("perturbation-vetting")
+    )
+    assert jobs.work(again.pk)
+    again.refresh_from_db()
+    assert (again.result["report"]["bad"], again.result["report"]["mend"]) == (900, False)
+    assert "not written to an open file" in page(lead, again)
+
+
+def test_the_program_works_only_on_what_is_under_way(lead: Client) -> None:
+    job = send(lead, keyed("a"))
+    with pytest.raises(CommandError, match="No import"):
+        call_command("work_on_import", str(job.pk))
+
+
+def test_every_worker_looks_for_imports() -> None:
+    assert "import" in {kind.name for kind in bell.KINDS}
+
+
+def test_a_project_without_items_leads_to_the_page(lead: Client) -> None:
+    assert f'href="{PAGE}"' in lead.get("/projects/fbi/").content.decode()
+    assert f'href="{PAGE}"' in lead.get("/projects/fbi/items/").content.decode()

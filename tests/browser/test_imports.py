@@ -1,0 +1,137 @@
+"""Somebody imports a file of their own and mends three rows, by what the pages say alone."""
+
+import csv
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page
+
+from annotation.models import Item, Membership, Role
+from annotation.uploads import jobs
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import TEXTS, make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+HEADER = ["Nr", "Error type", "question", "Reference answer", "Changed answer", "weight"]
+CELLS = ["entity", TEXTS["prompt"], TEXTS["gold"], TEXTS["perturbed"], "3"]
+
+
+@pytest.fixture
+def lead(settings: Any, tmp_path: Path) -> Membership:
+    settings.VAR_DIR = tmp_path
+    return make_member(make_project(), role=Role.LEAD, alias="lead")
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker in a thread, whose programs run in it, where the test's database is."""
+    stopped = threading.Event()
+
+    def run(command: list[str], **_: Any) -> jobs.Ended:
+        call_command(*command[2:])
+        return jobs.Ended(0, "")
+
+    def look() -> None:
+        while not stopped.is_set():
+            for pk in jobs.due(timezone.now()):
+                jobs.work(pk)
+            time.sleep(0.1)
+        connections.close_all()
+
+    monkeypatch.setattr(jobs.programs, "run", run)
+    thread = threading.Thread(target=look)
+    thread.start()
+    yield
+    stopped.set()
+    thread.join()
+
+
+def table(path: Path, rows: list[list[str]], header: list[str] = HEADER) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    return path
+
+
+def send(page: Page, path: Path) -> None:
+    page.set_input_files("[name=file]", path)
+    page.click("button:text('Send the file')")
+    page.wait_for_selector("#state")
+
+
+def test_somebody_imports_a_file_with_other_names_and_mends_three_rows(
+    open_page: OpenPage, lead: Membership, worker: None, tmp_path: Path
+) -> None:
+    good = [[f"k{number}", *CELLS] for number in range(20)]
+    bad = [["k20", "entitty", *CELLS[1:]], ["", *CELLS], ["k22", CELLS[0], "", *CELLS[2:]]]
+    page = open_page(lead.account, reverse("project", args=[lead.project.slug]))
+    page.click("text=Import items")
+    send(page, table(tmp_path / "mine.csv", [*good, *bad]))
+    page.wait_for_selector("text=First, say what the columns mean")
+    page.select_option("[name=columns-of-key]", "Nr")
+    page.click("button:text('Check the file')")
+    page.click("button:text('Import 20 items')")
+    page.wait_for_selector("#state h2:text-is('Imported')")
+    assert page.locator("#state tbody tr").count() == 3
+    with page.expect_download() as started:
+        page.click("text=Download the rows to mend")
+    with Path(started.value.path()).open(encoding="utf-8", newline="") as stream:
+        header, *rows = csv.reader(stream)
+    assert rows == bad
+    rows[0][1], rows[1][0], rows[2][2] = "entity", "k21", TEXTS["prompt"]
+    page.click("text=send that file")
+    send(page, table(tmp_path / started.value.suggested_filename, rows, header))
+    page.click("button:text('Import 3 items')")
+    page.wait_for_selector("#state h2:text-is('Imported')")
+    page.click("text=See the items")
+    page.wait_for_selector("text=k21")
+    assert Item.objects.filter(project=lead.project).count() == 23
+
+
+def test_it_works_without_a_script(
+    open_page: OpenPage, lead: Membership, worker: None, tmp_path: Path
+) -> None:
+    address = reverse("imports", args=[lead.project.slug])
+    page = open_page(lead.account, address, java_script_enabled=False)
+    send(page, table(tmp_path / "mine.csv", [["a", *CELLS]], ["key", *HEADER[1:]]))
+    page.click("text=Import 1 item")
+    for _ in range(50):
+        if page.locator("text=See the items").count():
+            break
+        page.wait_for_timeout(200)
+        page.reload()
+    assert Item.objects.filter(project=lead.project).count() == 1
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_pages_of_imports(
+    open_page: OpenPage, lead: Membership, tmp_path: Path, width: int, scheme: str
+) -> None:
+    address = reverse("imports", args=[lead.project.slug])
+    page = open_page(lead.account, address, **look(width, scheme))
+    checked(page)
+    rows = [["a", *CELLS], ["b" * 150, *CELLS], ["c", "none", *CELLS[1:]]]
+    send(page, table(tmp_path / f"{'a-long-name-' * 9}.csv", rows))
+    checked(page)
+    page.select_option("[name=columns-of-key]", "Nr")
+    page.click("button:text('Check the file')")
+    page.wait_for_selector("text=What would come in")
+    checked(page)
+    page.click("text=What an item may have besides")
+    checked(page)
+    page.click("button:text('Import 2 items')")
+    page.wait_for_selector("text=Waits for a worker")
+    checked(page)
+    page.click("button:text('Cancel')")
+    page.wait_for_selector("text=Cancelled by lead")
+    checked(page)
+    page.goto(address)
+    checked(page)

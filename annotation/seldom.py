@@ -9,7 +9,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from django.core.cache import cache
+from annotation.memory import memory
 
 if TYPE_CHECKING:
     from annotation.models import Project
@@ -50,11 +50,11 @@ def _seconds(took: float) -> float:
 
 def _kept(name: str, count: Callable[[], T], seconds: Callable[[float], float]) -> T:
     """What is remembered, or what `count` gives, to be remembered for so many `seconds`."""
-    known = cache.get(name)
+    known = memory.get(name)
     if known is not None:
         return cast(T, known)
     begun = perf_counter()
     counts = count()
     if timeout := seconds(perf_counter() - begun):
-        cache.set(name, counts, timeout=timeout)
+        memory.set(name, counts, timeout=timeout)
     return counts

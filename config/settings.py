@@ -179,6 +179,21 @@ TEMPLATES = [
     }
 ]
 
+# Limits on signing in are counted in the default cache, for all processes together where there is
+# Redis. What takes long to make is remembered by each process (`annotation.memory`).
+_IN_PROCESS = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+_SHARED = {
+    "BACKEND": "config.sharing.SharedCache",
+    "LOCATION": REDIS_URL,
+    "KEY_PREFIX": f"{REDIS_PREFIX}:cache",
+    "OPTIONS": {
+        "serializer": "config.sharing.Plain",
+        "socket_connect_timeout": 1,
+        "socket_timeout": 1,
+    },
+}
+CACHES = {"default": _SHARED if REDIS_URL else _IN_PROCESS, "process": _IN_PROCESS}
+
 AUTH_USER_MODEL = "annotation.Account"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}

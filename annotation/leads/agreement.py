@@ -13,10 +13,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from django.core.cache import cache
 
 from annotation.leads import agreeing
 from annotation.leads.agreeing import Answers, Question
+from annotation.memory import memory
 from annotation.models import Label, Project, Resolution, Stage
 from stats import agreement as measuring
 from stats import bootstrap
@@ -132,10 +132,10 @@ class Agreement:
 def measure(project: Project, question: Question, category: str = "") -> Agreement:
     """The figures of one question, drawn once for a state of the labels and then kept."""
     key = _key(project, question, category)
-    kept: Agreement | None = cache.get(key)
+    kept: Agreement | None = memory.get(key)
     if kept is None:
         kept = _measure(project, question, category)
-        cache.set(key, kept, KEEP_SECONDS)
+        memory.set(key, kept, KEEP_SECONDS)
     return kept
 
 

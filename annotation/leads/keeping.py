@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from django.core.cache import cache
+from annotation.memory import memory
 
 T = TypeVar("T")
 
@@ -30,11 +30,11 @@ def made(
 
     What is made faster is never kept, so that small projects show every label at once.
     """
-    kept: Kept[T] | None = cache.get(key)
+    kept: Kept[T] | None = memory.get(key)
     if kept is not None:
         return Kept(kept.value, kept.at, again=True)
     begun = time.perf_counter()
     fresh = Kept(make(), now)
     if time.perf_counter() - begun >= worth:
-        cache.set(key, fresh, KEEP_SECONDS)
+        memory.set(key, fresh, KEEP_SECONDS)
     return fresh

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -20,6 +19,7 @@ from django.utils import timezone
 from annotation import known, probing
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreement import Agreement, Row
+from annotation.memory import memory
 from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
 from stats import bootstrap
 from tests.builders import (
@@ -42,7 +42,7 @@ _numbers = count(101)  # beyond the slots that items come with
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    cache.clear()
+    memory.clear()
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_figures_have_intervals_from_ten_clusters_on(project: Project) -> None:
     assert alpha.reason == ""
     items[0].cluster = items[1].cluster
     items[0].save()
-    cache.clear()
+    memory.clear()
     alpha = row(measured(project), "alpha-nominal")
     assert (alpha.low, alpha.high, alpha.reason) == (None, None, "under 10 clusters")
     assert row(measured(project), "percent").low is not None
@@ -406,7 +406,7 @@ def test_the_same_labels_give_the_same_interval_anywhere(project: Project) -> No
     for item, said in zip(items, TEN, strict=True):
         for member, choice in zip(Membership.objects.order_by("alias"), said, strict=True):
             make_label(item, member, choice)
-    cache.clear()
+    memory.clear()
     assert measured(project).rows == first
 
 

@@ -5,7 +5,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from annotation.memory import memory
 from django.test import Client
 from django.urls import reverse
 
@@ -30,7 +30,7 @@ SAID = [
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    cache.clear()
+    memory.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from django.core.cache import cache
+from annotation.memory import memory
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
@@ -53,7 +53,7 @@ def make_judged(folder: Path) -> Project:
 
 def make_labelled(folder: Path) -> Project:
     """Items of two tasks that two people labelled, and a run over them."""
-    cache.clear()
+    memory.clear()
     project = make_project("labelled")
     items = make_items(project, 8, fields={"task": "sums", "topic": ["art", "law"]})
     items += make_items(

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
+from annotation.memory import memory
 from annotation.models import Project
 from judging.models import Outcome, Reply
 from judging.running import runs
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    cache.clear()
+    memory.clear()
 
 
 @pytest.fixture

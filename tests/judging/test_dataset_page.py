@@ -4,10 +4,10 @@ import re
 from html import unescape
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from annotation.leads import grouping
+from annotation.memory import memory
 from annotation.models import Item, Mark, Membership, Project
 from judging.views.results.kinds import Page
 from judging.views.results.offered import ANSWER_LENGTH
@@ -29,7 +29,7 @@ VIEWS = [(slug, view.slug) for slug in MINE for view in PAGES[slug].views]
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    cache.clear()
+    memory.clear()
 
 
 @pytest.fixture

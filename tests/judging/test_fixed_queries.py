@@ -5,12 +5,12 @@ from itertools import cycle
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.memory import memory
 from annotation.models import Project
 from judging.models import Run
 from judging.results import figures, tables
@@ -120,7 +120,7 @@ def site(
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    cache.clear()
+    memory.clear()
 
 
 @pytest.mark.parametrize("table", tables.RESULTS)

@@ -10,10 +10,10 @@ from itertools import cycle
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 
+from annotation.memory import memory
 from annotation.models import Item, Project
 from annotation.templatetags import figures as written
 from formats.typeset import latex_text
@@ -94,7 +94,7 @@ def everything(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Client]:
     """A site admin, and projects that together fill every table."""
-    cache.clear()
+    memory.clear()
     with django_db_blocker.unblock(), transaction.atomic():
         make_judged()
         make_errors()

@@ -1,0 +1,9 @@
+"""What this process remembers of what took long to make: anything that Python can hold.
+
+Not the default cache, which processes may share and which holds plain values alone.
+"""
+
+from django.core.cache import caches
+from django.utils.connection import ConnectionProxy
+
+memory: ConnectionProxy = ConnectionProxy(caches, "process")

@@ -1,0 +1,65 @@
+"""The cache that processes and machines share: what is counted there holds for all of them.
+
+Wrong passwords are counted in it, so a Redis that is down must lock nobody out and let nobody try
+without end: this process then counts by itself, as the embedded default always does.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.core.cache import caches
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+class Plain:
+    """Values as JSON, so that who can write to Redis cannot run anything here."""
+
+    def dumps(self, value: Any) -> str:
+        return json.dumps(value)
+
+    def loads(self, stored: bytes) -> Any:
+        return json.loads(stored)
+
+
+class SharedCache(RedisCache):
+    """Redis; while it does not answer, the memory of this process."""
+
+    def add(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().add, "add", *args, **options)
+
+    def get(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().get, "get", *args, **options)
+
+    def set(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().set, "set", *args, **options)
+
+    def touch(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().touch, "touch", *args, **options)
+
+    def delete(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().delete, "delete", *args, **options)
+
+    def has_key(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().has_key, "has_key", *args, **options)
+
+    def incr(self, *args: Any, **options: Any) -> Any:
+        return self._asked(super().incr, "incr", *args, **options)
+
+    def clear(self) -> bool:
+        """Forget our own keys. Redis may hold messages of the queue, and other deployments."""
+        client = self._cache.get_client(None, write=True)
+        for key in client.scan_iter(match=f"{self.key_prefix}:*", count=1000):
+            client.delete(key)
+        return True
+
+    def _asked(self, redis: Callable[..., Any], name: str, *args: Any, **options: Any) -> Any:
+        try:
+            return redis(*args, **options)
+        except RedisError as error:
+            logger.warning("Redis does not answer, so limits are counted here alone: %s", error)
+            return getattr(caches["process"], name)(*args, **options)

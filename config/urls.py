@@ -13,3 +13,6 @@ urlpatterns = [
     path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/", admin.site.urls),
 ]
+
+handler404 = "config.problems.not_found"
+handler500 = "config.problems.error"

@@ -1,10 +1,12 @@
 """How the API answers: lists by pages, what a body lacks, and what a service refuses."""
 
+from http import HTTPStatus
 from typing import Any
 
+from django.core.exceptions import RequestDataTooBig
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -12,12 +14,23 @@ from rest_framework.views import exception_handler
 
 from annotation.errors import Refused, Stale, TooEarly
 
+PROBLEM = "application/problem+json"
+
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """Why a request was not answered, in words that say what to do."""
+    """Why a request was not answered (RFC 9457), in words that say what to do."""
 
-    detail = serializers.CharField()
-    problems = serializers.DictField(required=False, help_text="By field of the body.")
+    type = serializers.CharField(help_text="Always about:blank: the status says what it is.")
+    title = serializers.CharField(help_text="The status in words.")
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="What is wrong here, and what to do.")
+
+    def get_fields(self) -> dict[str, Any]:
+        # Not declared above, since a serializer has an attribute of this name.
+        words = "By field of the body or of the query: what is wrong with it."
+        return super().get_fields() | {
+            "errors": serializers.DictField(required=False, help_text=words)
+        }
 
 
 PROBLEMS: dict[int, Any] = {
@@ -31,15 +44,26 @@ SUBMISSION_PROBLEMS = PROBLEMS | {
 
 
 class Unprocessable(APIException):
-    """A request that is well formed and cannot be taken all the same."""
+    """A request that is well formed and cannot be taken all the same; `errors` are by field."""
 
     status_code = 422
+
+    def __init__(self, detail: str, errors: dict[str, Any] | None = None) -> None:
+        super().__init__(detail)
+        self.errors = errors
 
 
 class Conflict(APIException):
     """What the request speaks of is no longer so."""
 
     status_code = 409
+
+
+class TooLarge(APIException):
+    """More than is read at once."""
+
+    status_code = 413
+    default_detail = "The body is too large. Send less at once."
 
 
 class Pages(LimitOffsetPagination):
@@ -49,15 +73,36 @@ class Pages(LimitOffsetPagination):
 
 def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
     if not body.is_valid():
-        raise Unprocessable({"detail": "The body cannot be used.", "problems": dict(body.errors)})
+        raise Unprocessable("The body cannot be used.", dict(body.errors))
     data: dict[str, Any] = body.validated_data
     return data
 
 
-def explained(problem: Exception, context: dict[str, Any]) -> Response | None:
+def problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What is answered in the place of what was asked for, as RFC 9457 has it."""
+    title = HTTPStatus(status).phrase
+    said = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    return said if errors is None else said | {"errors": errors}
+
+
+def explained(raised: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to what went wrong in any view; what a service refuses is 409 if things changed
     or it is too early, else 422."""
-    if isinstance(problem, Refused):
-        later = isinstance(problem, Stale | TooEarly)
-        problem = (Conflict if later else Unprocessable)(str(problem))
-    return exception_handler(problem, context)
+    if isinstance(raised, Refused):
+        later = isinstance(raised, Stale | TooEarly)
+        raised = (Conflict if later else Unprocessable)(str(raised))
+    if isinstance(raised, RequestDataTooBig):
+        raised = TooLarge()
+    answer = exception_handler(raised, context)
+    if answer is not None:
+        answer.data = problem(answer.status_code, *_said(raised, answer.data))
+        answer.content_type = PROBLEM
+    return answer
+
+
+def _said(raised: Exception, data: Any) -> tuple[str, dict[str, Any] | None]:
+    """In words, and by field; of what was asked in a query the framework tells by field alone."""
+    if isinstance(raised, ValidationError):
+        errors = data if isinstance(data, dict) else {"query": data}
+        return "The query cannot be used.", errors
+    return str(data["detail"]), getattr(raised, "errors", None)

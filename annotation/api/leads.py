@@ -21,7 +21,11 @@ BY = OpenApiParameter("by", description="By what items are grouped; without it t
 VALUE = OpenApiParameter(
     "value", description="The answer whose share is asked for; as-meant: by the item's category."
 )
-BAR = OpenApiParameter("bar", float, description="The bar, between 0 and 1.", default=board.BAR)
+# As on the page. Nearer to 0 or 1 nothing would end the search for what still withstands the bar.
+LOWEST, HIGHEST = 0.01, 0.99
+BAR = OpenApiParameter(
+    "bar", float, description=f"The bar, from {LOWEST} to {HIGHEST}.", default=board.BAR
+)
 ROWS = serializers.ListField(child=serializers.DictField())
 
 
@@ -150,8 +154,8 @@ def _bar(text: str) -> float:
         bar = float(text)
     except ValueError:
         bar = 0.0
-    if not 0 < bar < 1:
-        raise ParseError("The bar is a number between 0 and 1, for example 0.8.")
+    if not LOWEST <= bar <= HIGHEST:
+        raise ParseError(f"The bar is a number from {LOWEST} to {HIGHEST}, for example 0.8.")
     return bar
 
 

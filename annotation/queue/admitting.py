@@ -39,8 +39,13 @@ def check_shown(member: Membership, item: Item, shown: Shown) -> None:
         raise Refused("This item was taken out of the project. Go on with the next.")
 
 
-def check_fresh(item: Item, made: Ticket, shown: Shown) -> None:
+def check_of(made: Ticket, shown: Shown) -> None:
+    """The key was made with the revision that is said to have been shown, so there is one."""
     if made.revision != shown.revision:
         raise Refused("This is not the item that the page showed. Load the page again.")
+
+
+def check_fresh(item: Item, made: Ticket, shown: Shown) -> None:
+    check_of(made, shown)
     if item.revision_number != shown.revision:
         raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")

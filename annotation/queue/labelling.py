@@ -72,6 +72,7 @@ def correct(
     with writing.transact():
         slot, current = admitting.locked(member, ticket, shown)
         _check_correctable(member, slot, ticket)
+        admitting.check_of(ticket, shown)
         corrected = revising.corrected(slot.item.revision(shown.revision).texts, texts)
         if corrected == current.texts:
             return offers.of(member, slot, current)

@@ -170,7 +170,7 @@ class StoredReadingSerializer(serializers.Serializer[Reading]):
     """What a parser made of a reply: a value, or the cause why there is none."""
 
     parser = serializers.CharField()
-    value = serializers.JSONField(allow_null=True)
+    value = serializers.JSONField()
     path = serializers.CharField(allow_blank=True)
     cause = serializers.CharField(allow_blank=True)
     explanation = serializers.CharField(allow_blank=True)
@@ -191,7 +191,7 @@ class CallSerializer(serializers.Serializer[Call]):
     cause = serializers.CharField(source="request.cause", allow_blank=True)
     message = serializers.CharField(source="request.message", allow_blank=True)
     attempts = serializers.IntegerField(source="request.attempts")
-    shows = serializers.JSONField(source="fed_by.value", default=None, allow_null=True)
+    shows = serializers.JSONField(source="fed_by.value", default=None)
     reply = ReplySerializer(source="request.reply", default=None, allow_null=True)
     readings = serializers.SerializerMethodField()
 

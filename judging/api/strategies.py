@@ -201,9 +201,7 @@ def _read(newest: StrategyVersion, source: str) -> Draft:
 
 
 def _wrong(field: str, *problems: str) -> Unprocessable:
-    return Unprocessable(
-        {"detail": "The body cannot be used.", "problems": {field: list(problems)}}
-    )
+    return Unprocessable("The body cannot be used.", {field: list(problems)})
 
 
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"

@@ -169,7 +169,7 @@ class StrategyReadingSerializer(serializers.Serializer[Reading]):
     """What was read: `value` is a number, a word, true or false, or one for each metric, with a
     cause in the place of what was not read; null says why in `cause`."""
 
-    value = serializers.JSONField(allow_null=True)
+    value = serializers.JSONField()
     path = serializers.CharField()
     cause = serializers.CharField()
     explanation = serializers.CharField()

@@ -139,7 +139,7 @@ def test_a_name_that_no_message_could_give_back_is_422(people: Cast, value: str 
     url = reverse("api-labels", args=[people.project.slug])
     answer = caller.client.post(url, sent, content_type="application/json")
     assert answer.status_code == 422
-    assert answer.json()["problems"]["answers"]
+    assert answer.json()["errors"]["answers"]
 
 
 def test_texts_that_changed_meanwhile_are_409(people: Cast) -> None:
@@ -150,6 +150,12 @@ def test_texts_that_changed_meanwhile_are_409(people: Cast) -> None:
     body = {"key": offer["key"], "item": item.key, "revision": 1}
     assert caller.post("labels", body | {"answers": {"choice": "valid"}}).status_code == 409
     assert caller.post("corrections", body | {"texts": {"perturbed": "x"}}).status_code == 409
+
+
+def test_a_correction_of_a_revision_that_there_is_not_is_refused(people: Cast) -> None:
+    make_item(people.project)
+    changes = {"revision": 7, "texts": {"perturbed": "Seven."}}
+    assert Caller(people.annotator).submit("corrections", **changes).status_code == 422
 
 
 def test_a_correction_brings_the_new_revision_with_a_key_of_its_own(people: Cast) -> None:

@@ -308,7 +308,12 @@ def test_the_api_gives_the_same_figures_and_says_what_it_takes(
     address = reverse("api-board", args=[project.slug])
     [group] = lead.get(address).json()["groups"]
     assert (group["group"], group["share"], group["more"]) == ("number-errors", 1.0, None)
-    for query, word in (("bar=2", "between 0 and 1"), ("value=x", "valid"), ("by=x", "category")):
+    for query, word in (
+        ("bar=2", "0.01 to 0.99"),
+        ("bar=1e-300", "0.01 to 0.99"),
+        ("value=x", "valid"),
+        ("by=x", "category"),
+    ):
         answer = lead.get(f"{address}?{query}")
         assert (answer.status_code, word in answer.json()["detail"]) == (400, True)
 

@@ -1,0 +1,41 @@
+"""What the API's document says of every operation alike, added to what the views say of theirs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from annotation.api.answering import PROBLEM
+
+REF = {"$ref": "#/components/schemas/Problem"}
+ANYWHERE = {
+    "401": "No token or session, or one that has ended.",
+    "404": "Not there, or not yours to see.",
+}
+ASKED = {"400": "The query or the body cannot be read."}
+SENT = {
+    "413": "The body is too large.",
+    "415": "The body is no JSON; send Content-Type: application/json.",
+}
+
+
+def problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """The document, in which every operation says how it fails, in one form (RFC 9457)."""
+    for operation in _operations(result):
+        responses = operation["responses"]
+        for status, words in _alike(operation).items():
+            responses.setdefault(status, {"description": words})
+        for status, response in responses.items():
+            if int(status) >= 400:
+                response["content"] = {PROBLEM: {"schema": REF}}
+        operation["responses"] = dict(sorted(responses.items()))
+    return result
+
+
+def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for methods in document["paths"].values():
+        yield from methods.values()
+
+
+def _alike(operation: dict[str, Any]) -> dict[str, str]:
+    asks = any(one["in"] == "query" for one in operation.get("parameters", ()))
+    sends = "requestBody" in operation
+    return ANYWHERE | (ASKED if asks or sends else {}) | (SENT if sends else {})

@@ -1,0 +1,150 @@
+"""Every operation of the API, called as a fuzzer calls it: no error of the server, and no answer
+that the document does not describe. `API_EXAMPLES=500` looks longer than the suite does."""
+
+import os
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from annotation import commenting
+from annotation.models import ApiToken, Project
+from config.wsgi import application
+from judging.preparing import authoring, selecting
+from tests.builders import Cast, cast, make_guidelines, make_item, make_known, say, take
+from tests.judging.builders_judging import make_items, make_judged
+
+pytestmark = pytest.mark.django_db
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+# What a fuzzer does not guess, by the place where it is named.
+IN_PATHS: dict[str, tuple[Any, ...]] = {
+    "slug": ("fuzzed",),
+    "key": ("said", "a/b"),
+    "number": (1, 2),
+    "strategy": ("vanilla", "ours"),
+    "table": ("categories", "runs", "items", "detection"),
+    "name": (selecting.BASELINE,),
+}
+IN_QUERIES: dict[str, tuple[Any, ...]] = {
+    "item": ("said", "item-1"),
+    "run": (1, [1, 2]),
+    "annotator": ("annotator",),
+    "limit": (2,),
+    "by": ("category",),
+    "field": ("choice",),
+}
+IN_BODIES: dict[str, tuple[Any, ...]] = {
+    "item": ("said", "held", "item-1"),
+    "key": ("",),  # of a submission: put in when it is known
+    "revision": (1,),
+    "answers": ({"choice": "valid"}, {"choice": "not-sure"}),
+    "texts": ({"perturbed": "Seven."},),
+    "strategy": ("vanilla", "rouge-l", "ours"),
+    "endpoint": (selecting.BASELINE,),
+    "runs": ([1], [1, 2]),
+    "over": (None,),
+    "parser": (None,),
+    "call": ("",),
+    "categories": ([],),
+    "abilities": ([],),
+    "keys": ([], ["item-1"]),
+    "axes": ([],),
+    "parameters": ({},),
+    "base": (1,),
+}
+
+document = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(public=True))
+document.app = application
+
+
+@pytest.fixture
+def one_transaction(db: None) -> Iterator[None]:
+    """A server ends connections between requests, which would end the test's transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def program(one_transaction: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The headers of who may do everything in a project that has some of each."""
+    people = cast()
+    Project.objects.filter(pk=people.project.pk).update(slug="fuzzed")
+    people.project.refresh_from_db()
+    _judged(people)
+    key = _labelled(people)
+    monkeypatch.setitem(IN_BODIES, "key", (key,))
+    account = people.lead.account
+    assert account
+    account.is_superuser = True
+    account.save()
+    return {"Authorization": f"Bearer {ApiToken.issue(account, 'fuzzer')[1]}"}
+
+
+def _judged(people: Cast) -> None:
+    for _ in range(2):
+        items = make_items(people.project, 2)
+        make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
+    vanilla = selecting.strategy_version("vanilla")
+    authoring.copy(people.project, vanilla, slug="ours", member=people.lead)
+
+
+def _labelled(people: Cast) -> str:
+    """The key of the submission of what the lead holds."""
+    make_guidelines(people.project)
+    make_known(people.project, "practice")
+    said, _, _ = (make_item(people.project, key) for key in ("said", "a/b", "held"))
+    for member, choice in ((people.annotator, "valid"), (people.adjudicator, "invalid")):
+        say(member, take(member), choice)
+    commenting.say(people.annotator, said, "Six? @lead", now=timezone.now())
+    return take(people.lead).key
+
+
+def _named(values: Any, known: dict[str, tuple[Any, ...]], dice: Random) -> Any:
+    """The values, most of them replaced by what there is."""
+    if not isinstance(values, dict):
+        return values
+    return {
+        name: dice.choice(known[name]) if name in known and dice.random() < 0.8 else value
+        for name, value in values.items()
+    }
+
+
+@document.parametrize()
+@settings(
+    max_examples=int(os.environ.get("API_EXAMPLES", "5")),
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_call_breaks_the_api_or_its_document(
+    case: schemathesis.Case, program: dict[str, str]
+) -> None:
+    dice = Random(crc32(repr((case.path_parameters, case.query, case.body)).encode()))
+    case.path_parameters = _named(case.path_parameters, IN_PATHS, dice)
+    case.query = _named(case.query, IN_QUERIES, dice)
+    case.body = _named(case.body, IN_BODIES, dice)
+    case.call_and_validate(headers=program, checks=CHECKS)

@@ -9,6 +9,7 @@ from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
 from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat
 from annotation.models.records import Event, Job
 from annotation.models.slots import LIKE_WORK, MADE_ON_THE_SPOT, Cursor, Reason, Slot, Stage
+from annotation.models.snapshots import Frozen, FrozenIn, Snapshot
 
 __all__ = [
     "LIKE_WORK",
@@ -21,6 +22,8 @@ __all__ = [
     "Diff",
     "Draft",
     "Event",
+    "Frozen",
+    "FrozenIn",
     "GuidelinesVersion",
     "Invitation",
     "Item",
@@ -35,6 +38,7 @@ __all__ = [
     "Revision",
     "Role",
     "Slot",
+    "Snapshot",
     "Stage",
     "TaskTypeVersion",
     "TextFormat",

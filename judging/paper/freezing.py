@@ -6,17 +6,15 @@ Everything is read at one moment and written as it is read, so that size does no
 import json
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
 from typing import Any, BinaryIO, TextIO, cast
 
-from django.db import connection, transaction
 from django.template.loader import render_to_string
 
-from annotation import diffs
+from annotation import diffs, instants
 from annotation.models import Project
 from charts import files
 from formats.sealed import Sealing
@@ -67,7 +65,7 @@ def freeze(
     # Within the moment nothing can be stored.
     for done in diffs.complete(judged(_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
-    with _one_moment():
+    with instants.held():
         scope = _scope(project, runs, wanted)
         sealing = Sealing(stream)
         for part in PARTS:
@@ -83,25 +81,6 @@ def rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, An
     """A table as an archive has it: by ability and category where it has groups."""
     by = figures.fields(figures.BY)
     return list(tables.RESULTS[table].rows(project, runs, by))
-
-
-@contextmanager
-def _one_moment() -> Iterator[None]:
-    """Reads see one state of the database, while others go on writing."""
-    if connection.in_atomic_block:
-        yield
-    elif connection.vendor == "postgresql":
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            yield
-    else:
-        # `atomic` would take the lock of all who write.
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN")
-            try:
-                yield
-            finally:
-                cursor.execute("ROLLBACK")
 
 
 def _scope(project: Project, runs: Sequence[Run], wanted: Wanted) -> Scope:

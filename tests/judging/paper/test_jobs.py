@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation import jobs as leased
 from annotation.models import Job, Project
 from judging.engine import bell
 from judging.models import Run
@@ -85,9 +86,9 @@ def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(
 ) -> None:
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    assert jobs._take(job.pk)
+    assert leased.take(job.pk, jobs.KIND)
     assert not jobs.work(job.pk)
-    later = timezone.now() + jobs.LEASE + timedelta(seconds=1)
+    later = timezone.now() + leased.LEASE + timedelta(seconds=1)
     assert jobs.due(later) == [job.pk]
 
 

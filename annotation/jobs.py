@@ -1,0 +1,97 @@
+"""Jobs that a worker has done by a program of its own: a lease that is prolonged while the program
+runs, and what becomes of the job when it ends.
+
+A kind of job names the program; its number is one of the project's jobs of that kind.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation import programs, writing
+from annotation.models import Job, Membership, Project
+from annotation.settings import free
+
+# A worker that was killed is noticed after this long.
+LEASE = timedelta(seconds=60)
+
+
+def want(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
+    """Have a job done by the next worker; inside or outside a transaction."""
+    with writing.transact():
+        Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
+        number = of_project(project, kind).count() + 1
+        result = {"number": number, **asked}
+        return Job.objects.create(project=project, kind=kind, member=member, result=result)
+
+
+def of_project(project: Project, kind: str) -> QuerySet[Job]:
+    """The jobs of a kind that were asked for, the last first."""
+    return Job.objects.filter(project=project, kind=kind).select_related("project", "member")
+
+
+def due(kind: str, now: datetime) -> list[int]:
+    """The ids of jobs that wait for a worker, or whose worker is gone."""
+    return list(Job.objects.filter(free(now), kind=kind).values_list("pk", flat=True))
+
+
+def unfinished(job: Job) -> QuerySet[Job]:
+    """The job, unless it ended or was cancelled meanwhile."""
+    return Job.objects.filter(pk=job.pk, finished_at=None)
+
+
+def take(job_id: int, kind: str) -> Job | None:
+    """Have a job until LEASE is over; None if it is not free."""
+    now = timezone.now()
+    with writing.transact():
+        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=kind)
+        job = found.select_related("project").filter(pk=job_id).first()
+        if job:
+            _hold(job)
+    return job
+
+
+def run(job: Job, command: Sequence[str], stopped: Callable[[], bool]) -> programs.Ended:
+    """Run a program until it ends, is `stopped` or the job is cancelled."""
+    return programs.run(
+        command,
+        stopped=lambda: stopped() or not unfinished(job).exists(),
+        hold=lambda: _hold(job),
+        every=LEASE.total_seconds() / 3,
+    )
+
+
+def manage(*words: str) -> list[str]:
+    """A management command as a program."""
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *words]
+
+
+def leave(job: Job, ended: programs.Ended, **result: Any) -> bool:
+    """Note how the program ended, with what came of it; one that was stopped is left to the next
+    worker. False for a job that was cancelled, of which nothing is noted."""
+    values: dict[str, Any] = {"state": Job.State.WAITING}
+    if ended.code == 0:
+        values = {"state": Job.State.FINISHED, "finished_at": timezone.now()}
+        values["result"] = {**job.result, **result}
+    elif ended.code:
+        values = {"state": Job.State.FAILED, "message": ended.said, "finished_at": timezone.now()}
+    with writing.transact():
+        return bool(unfinished(job).update(**values))
+
+
+def cancel(job: Job, by: Membership) -> bool:
+    """End a job that is not done; whether there was something to end."""
+    ended = {"state": Job.State.FAILED, "message": f"Cancelled by {by.alias}."}
+    with writing.transact():
+        return bool(unfinished(job).update(finished_at=timezone.now(), **ended))
+
+
+def _hold(job: Job) -> None:
+    job.result["until"] = (timezone.now() + LEASE).timestamp()
+    with writing.transact():
+        unfinished(job).update(state=Job.State.RUNNING, result=job.result)

@@ -1,0 +1,20 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.models import Job
+from annotation.snapshots import asking
+
+
+class Command(BaseCommand):
+    help = "Make a snapshot that was asked for in the browser; a worker starts this."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("job", type=int, metavar="ID")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        job = Job.objects.filter(pk=options["job"], kind=asking.KIND, finished_at=None).first()
+        if job is None:
+            raise CommandError(f"No snapshot {options['job']} waits.", returncode=2)
+        asking.make(job)

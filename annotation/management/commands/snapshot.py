@@ -1,0 +1,49 @@
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.errors import FieldError
+from annotation.models import Job, Project, Snapshot
+from annotation.snapshots import asking
+
+LOOK_EVERY = 0.5
+
+
+class Command(BaseCommand):
+    help = "Freeze a project under a name: items, texts, resolutions and labels as they are."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--name", required=True, help="such as v1, as the paper will call it")
+        parser.add_argument("--note", default="", help="what it is for")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
+        name = options["name"].strip()
+        if not 0 < len(name) <= asking.LONGEST:
+            raise CommandError(f"--name takes 1 to {asking.LONGEST} characters.", returncode=2)
+        try:
+            snapshot = asking.want(project, None, name, options["note"])
+        except FieldError as error:
+            raise CommandError(str(error), returncode=2) from error
+        job = _ended(snapshot)
+        if job.state != Job.State.FINISHED:
+            raise CommandError(f"{name} was not made. {job.message}")
+        snapshot.refresh_from_db()
+        self.stdout.write(f"{name}: {snapshot.items:,} items, digest {snapshot.digest}")
+
+
+def _ended(snapshot: Snapshot) -> Job:
+    """The job of a snapshot once it is done, here or by a worker that was faster."""
+    job = snapshot.job
+    assert job is not None
+    asking.work(job.pk)
+    while Job.objects.filter(pk=job.pk, finished_at=None).exists():
+        time.sleep(LOOK_EVERY)
+        asking.work(job.pk)
+    job.refresh_from_db()
+    return job

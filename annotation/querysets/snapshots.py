@@ -1,0 +1,54 @@
+"""Snapshots, and what lies between two of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Exists, F, OuterRef, Q, Subquery
+
+if TYPE_CHECKING:
+    from annotation.models import Project, Snapshot
+
+
+class SnapshotQuerySet(models.QuerySet["Snapshot"]):
+    def in_project(self, project: Project) -> SnapshotQuerySet:
+        return self.filter(project=project)
+
+    def made(self) -> SnapshotQuerySet:
+        return self.filter(made_at__isnull=False)
+
+    def for_list(self) -> SnapshotQuerySet:
+        """The last first, with who made them and how far they are."""
+        return self.select_related("member", "job").order_by("-number")
+
+    def left_over(self) -> SnapshotQuerySet:
+        """Those that were given up half-way."""
+        return self.filter(made_at=None, job__finished_at__isnull=False)
+
+
+class FrozenQuerySet(models.QuerySet[Any]):
+    """States of items in a snapshot."""
+
+    def of(self, snapshot: Snapshot) -> FrozenQuerySet:
+        return self.filter(snapshot=snapshot)
+
+    def absent_from(self, other: Snapshot) -> FrozenQuerySet:
+        """Of items that the other snapshot does not have."""
+        return self.filter(~Exists(self._in(other)))
+
+    def changed_since(self, other: Snapshot) -> FrozenQuerySet:
+        """Of items that the other snapshot has in another state, which is `before` then, with
+        `retexted` and `reheld`: whether texts changed, and what is held true."""
+        state = self._in(other).values("frozen")[:1]
+        held = self._in(other).values("frozen__value")[:1]
+        texts = self._in(other).values("frozen__revision")[:1]
+        found = self.annotate(before=Subquery(state)).filter(before__isnull=False)
+        return found.exclude(frozen=F("before")).annotate(
+            reheld=Q(~Q(frozen__value=Subquery(held))),
+            retexted=Q(~Q(frozen__revision=Subquery(texts))),
+        )
+
+    def _in(self, other: Snapshot) -> FrozenQuerySet:
+        rows: FrozenQuerySet = self.model.objects.filter(snapshot=other, item=OuterRef("item"))
+        return rows

@@ -1,0 +1,66 @@
+"""Snapshots that are asked for: a job each, done by a worker in a program of its own."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from annotation import jobs, writing
+from annotation.errors import FieldError
+from annotation.models import Job, Membership, Project, Snapshot
+from annotation.snapshots import freezing
+
+KIND = "snapshot"
+LONGEST = 80
+
+
+def want(project: Project, member: Membership | None, name: str, note: str = "") -> Snapshot:
+    """Have a snapshot made by the next worker. Raises `FieldError` if the name is taken."""
+    with writing.transact():
+        Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
+        found = Snapshot.objects.in_project(project)
+        if found.filter(name=name).exists():
+            raise FieldError("A snapshot of this project has this name. Choose another.", "name")
+        job = jobs.want(project, member, KIND, name=name)
+        said = {"name": name, "note": note, "member": member, "job": job}
+        number = (found.order_by("-number").values_list("number", flat=True).first() or 0) + 1
+        return Snapshot.objects.create(project=project, number=number, **said)
+
+
+def cancel(snapshot: Snapshot, by: Membership) -> bool:
+    """Give a snapshot up that is not made; a worker takes away what is there of it."""
+    return snapshot.job is not None and jobs.cancel(snapshot.job, by)
+
+
+def due(now: datetime) -> list[int]:
+    """The ids of jobs of snapshots that wait to be made, and of those that were given up."""
+    left = Snapshot.objects.left_over().values_list("job", flat=True)
+    return [*jobs.due(KIND, now), *filter(None, left)]
+
+
+def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Make a snapshot, unless another worker is at it; whether it was made. Of one that was given
+    up, or failed, all is taken away, so that its name is free again."""
+    job = jobs.take(job_id, KIND)
+    if job is not None:
+        ended = jobs.run(job, jobs.manage("make_snapshot", str(job.pk)), stopped)
+        if jobs.leave(job, ended) and ended.code == 0:
+            return True
+    for snapshot in Snapshot.objects.left_over().filter(job=job_id):
+        _forget(snapshot)
+    return False
+
+
+def make(job: Job) -> None:
+    """What the program does: freeze what the job asks for, and note how far it is."""
+    snapshot = Snapshot.objects.select_related("project").get(job=job)
+
+    def note(done: int) -> None:
+        with writing.transact():
+            jobs.unfinished(job).update(done=done)
+
+    freezing.freeze(snapshot, note)
+
+
+def _forget(snapshot: Snapshot) -> None:
+    freezing.empty(snapshot)
+    with writing.transact():
+        snapshot.delete()

@@ -1,0 +1,76 @@
+"""What a snapshot holds of an item: all that is known of it, in words that no database chooses."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+
+from annotation.models import Item, Label, Project, Resolution, Revision
+from annotation.querysets.parts import in_parts
+
+# Columns of an item, and what snapshots call those of other rows.
+_ITEM = {
+    **{name: name for name in ("key", "category", "ability", "source_ability", "origin")},
+    **{name: name for name in ("purpose", "cluster", "dose", "flags", "fields")},
+    "duplicate_of": "duplicate_of__key",
+    "parent": "parent__key",
+}
+_HELD = ("value", "values", "reason", "source", "rule", "comment")
+_SAID = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
+
+
+@dataclass(frozen=True)
+class State:
+    """An item as it is now. `digest` is that of its facts."""
+
+    item: int
+    revision: int
+    value: str
+    facts: dict[str, Any]
+    digest: str
+
+
+def states(project: Project) -> Iterator[State]:
+    """Every live item of a project, in the order of items; a few hundred in memory at once."""
+    for ids in in_parts(Item.objects.in_project(project).order_by("position")):
+        texts, held, labels = _texts(ids), _held(ids), _labels(ids)
+        rows = Item.objects.filter(pk__among=ids).order_by("position")
+        for pk, *values in rows.values_list("pk", *_ITEM.values()):
+            revision, number, digested = texts[pk]
+            facts = dict(zip(_ITEM, values, strict=True))
+            facts |= {"revision": number, "texts": digested}
+            facts |= {"held": held.get(pk), "labels": sorted(labels[pk])}
+            value = held[pk]["value"] if pk in held else ""
+            yield State(pk, revision, value, facts, digest(facts))
+
+
+def digest(facts: dict[str, Any]) -> str:
+    """The same for the same facts, whatever order a database gives the keys of objects in."""
+    written = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def _texts(ids: Sequence[int]) -> dict[int, tuple[int, int, str]]:
+    """Id, number and digest of the current texts, by item."""
+    current = Revision.objects.filter(item__among=ids, number=F("item__revision_number"))
+    rows = current.order_by().values_list("item_id", "pk", "number", "digest")
+    return {item: (pk, number, said) for item, pk, number, said in rows}
+
+
+def _held(ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """What is held true, by item."""
+    rows = Resolution.objects.held_of(ids).order_by().values_list("item_id", *_HELD)
+    return {item: dict(zip(_HELD, said, strict=True)) for item, *said in rows}
+
+
+def _labels(ids: Sequence[int]) -> defaultdict[int, list[str]]:
+    """Digests of the labels in force, by item: who said what of which texts, when."""
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    rows = Label.objects.filter(item__among=ids, current=True).order_by()
+    for item, time, *said in rows.values_list("item_id", "created_at", *_SAID):
+        found[item].append(digest({"said": said, "time": time.isoformat()}))
+    return found

@@ -1,0 +1,214 @@
+"""Versions of a project that stay as they are."""
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from annotation import commenting
+from annotation.errors import FieldError
+from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
+from annotation.snapshots import asking, facts, freezing
+from tests.builders import (
+    Cast,
+    cast,
+    correct,
+    make_item,
+    make_project,
+    make_resolution,
+    make_revision,
+    say,
+    take,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+
+@pytest.fixture
+def people() -> Cast:
+    people = cast()
+    for key in ("a", "b", "c"):
+        make_item(people.project, key, fields={"language": "en", "n": 0.1})
+    return people
+
+
+def freeze(people: Cast, name: str) -> Snapshot:
+    snapshot = asking.want(people.project, people.lead, name)
+    freezing.freeze(snapshot)
+    snapshot.refresh_from_db()
+    return snapshot
+
+
+def between(before: Snapshot, after: Snapshot) -> dict[str, set[str]]:
+    """Keys by what became of the items."""
+    found = FrozenIn.objects.of(after)
+    changed = found.changed_since(before)
+    sets = {
+        "added": found.absent_from(before),
+        "removed": FrozenIn.objects.of(before).absent_from(after),
+        "changed": changed,
+        "texts": changed.filter(retexted=True),
+        "held": changed.filter(reheld=True),
+    }
+    return {name: set(one.values_list("item__key", flat=True)) for name, one in sets.items()}
+
+
+def test_nothing_changed_is_the_same_digest_and_shares_all_states(people: Cast) -> None:
+    first, second = freeze(people, "v1"), freeze(people, "v2")
+    assert first.digest == second.digest
+    assert (first.items, Frozen.objects.count(), FrozenIn.objects.count()) == (3, 3, 6)
+    assert not any(between(first, second).values())
+
+
+def test_what_was_done_between_two_is_told_by_item(people: Cast) -> None:
+    first = freeze(people, "v1")
+    offer = take(people.annotator)
+    say(people.annotator, correct(people.annotator, offer))
+    say(people.annotator, take(people.annotator))
+    Item.objects.filter(key="c").update(deleted_at=timezone.now())
+    make_item(people.project, "d")
+    second = freeze(people, "v2")
+    assert first.digest != second.digest
+    assert between(first, second) == {
+        "added": {"d"},
+        "removed": {"c"},
+        "changed": {"a", "b"},
+        "texts": {"a"},
+        "held": {"a", "b"},
+    }
+
+
+def test_a_label_alone_is_a_change(people: Cast) -> None:
+    Project.objects.filter(pk=people.project.pk).update(overlap=2)
+    make_resolution(Item.objects.get(key="a"))
+    first = freeze(people, "v1")
+    [label] = [
+        say(
+            people.annotator,
+            take(
+                people.annotator,
+            ),
+        )
+    ]
+    changed = between(first, freeze(people, "v2"))
+    assert label.item.key in changed["changed"]
+    assert changed["texts"] == set()
+
+
+def test_comments_are_no_part_of_it(people: Cast) -> None:
+    first = freeze(people, "v1")
+    item = Item.objects.get(key="a")
+    commenting.say(people.lead, item, "Look.", now=timezone.now())
+    assert freeze(people, "v2").digest == first.digest
+
+
+def test_other_installations_have_the_same_digest(people: Cast) -> None:
+    """Ids of rows, the order of keys in objects and the project's name do not matter."""
+    other = make_project("elsewhere")
+    make_item(make_project("more"), "between")
+    for key in ("a", "b", "c"):
+        make_item(other, key, fields={"n": 0.1, "language": "en"})
+    mirrored = asking.want(other, None, "v1")
+    freezing.freeze(mirrored)
+    mirrored.refresh_from_db()
+    assert mirrored.digest == freeze(people, "v1").digest
+
+
+def test_the_order_of_items_is_part_of_it(people: Cast) -> None:
+    first = freeze(people, "v1")
+    Item.objects.filter(key="a").update(position=99)
+    assert freeze(people, "v2").digest != first.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: Snapshot.objects.filter(pk=one.pk).update(name="other"),
+        lambda one: Snapshot.objects.filter(pk=one.pk).update(made_at=None),
+        lambda one: Frozen.objects.update(value="invalid"),
+        lambda one: FrozenIn.objects.all()._raw_delete("default"),
+        lambda one: Frozen.objects.all()._raw_delete("default"),
+        lambda one: FrozenIn.objects.update(snapshot=one),
+    ],
+)
+def test_what_is_made_cannot_be_changed(people: Cast, change: object) -> None:
+    snapshot = freeze(people, "v1")
+    assert callable(change)
+    with pytest.raises(DatabaseError, match="stays as it is"), transaction.atomic():
+        change(snapshot)
+
+
+def test_nothing_comes_in_once_it_is_made(people: Cast) -> None:
+    snapshot = freeze(people, "v1")
+    item = make_item(people.project, "late")
+    state = Frozen.objects.create(item=item, revision=item.revision(), facts={}, digest="x")
+    with pytest.raises(DatabaseError, match="stays as it is"), transaction.atomic():
+        FrozenIn.objects.create(snapshot=snapshot, item=item, frozen=state)
+
+
+def test_names_are_taken_once(people: Cast) -> None:
+    freeze(people, "v1")
+    with pytest.raises(FieldError, match="has this name"):
+        asking.want(people.project, people.lead, "v1")
+
+
+def test_it_is_on_record(people: Cast) -> None:
+    snapshot = freeze(people, "v1")
+    event = Event.objects.get(kind="snapshot")
+    assert (event.subject, event.member) == ("v1", people.lead)
+    assert event.data["digest"] == snapshot.digest
+
+
+def test_what_changes_while_it_is_stored_stays_out(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is read at one moment: here the second item changes once the first is stored."""
+    monkeypatch.setattr(freezing, "AT_A_TIME", 1)
+    snapshot = asking.want(people.project, people.lead, "v1")
+
+    def interfere(done: int) -> None:
+        if done == 1:
+            item = Item.objects.get(key="b")
+            make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
+
+    freezing.freeze(snapshot, interfere)
+    held = FrozenIn.objects.of(snapshot).values_list("frozen__facts", flat=True)
+    assert {one["revision"] for one in held} == {1}
+
+
+def test_a_broken_attempt_begins_anew(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freezing, "AT_A_TIME", 1)
+    snapshot = asking.want(people.project, people.lead, "v1")
+
+    def stop(done: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        freezing.freeze(snapshot, stop)
+    assert FrozenIn.objects.count() == 2
+    freezing.freeze(snapshot)
+    snapshot.refresh_from_db()
+    assert (snapshot.items, FrozenIn.objects.count()) == (3, 3)
+
+
+def test_one_that_was_given_up_is_taken_away_with_its_name(people: Cast) -> None:
+    snapshot = asking.want(people.project, people.lead, "v1")
+    assert asking.due(timezone.now()) == [snapshot.job_id]
+    assert asking.cancel(snapshot, people.lead)
+    assert asking.due(timezone.now()) == [snapshot.job_id]
+    assert not asking.work(snapshot.job_id)
+    assert asking.due(timezone.now()) == []
+    assert not Snapshot.objects.exists()
+    assert Job.objects.get(pk=snapshot.job_id).message == "Cancelled by lead."
+    freeze(people, "v1")
+
+
+def test_states_are_read_in_a_fixed_number_of_queries(
+    people: Cast, django_assert_num_queries: object
+) -> None:
+    make_resolution(Item.objects.get(key="a"))
+    assert callable(django_assert_num_queries)
+    with django_assert_num_queries(5):
+        found = list(facts.states(people.project))
+    assert [one.facts["key"] for one in found] == ["a", "b", "c"]
+    assert found[0].value == "valid"

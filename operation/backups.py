@@ -1,0 +1,201 @@
+"""A backup: one zip with the database, the files that nothing can make again, and a manifest.
+
+The manifest says of which moment and program it is, how many rows each table has, and the digest
+of every part. Left out is what is made again (collected files, exports), the embedded default's
+SECRET_KEY, so that a backup opens no session, and Redis, which keeps nothing that lasts.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from annotation.models import Account, Project
+from judging import clock
+from judging.models import Worker
+from judging.paper.versions import program
+from operation import databases
+from operation.databases import Trouble
+
+FORM = 1
+MANIFEST, DATABASE, FILES = "manifest.json", "database", "files"
+LEFT_OUT = frozenset({"static", "exports", "metrics"})
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a backup holds; `parts` has size and SHA-256 of each file in it."""
+
+    form: int
+    made: str
+    program: str
+    database: str
+    migrations: list[str]
+    tables: dict[str, int]
+    parts: dict[str, dict[str, Any]]
+
+    @property
+    def rows(self) -> int:
+        return sum(self.tables.values())
+
+
+def make(to: Path, *, now: datetime) -> Manifest:
+    """Write a backup; people may work meanwhile. No file is there before it is whole."""
+    if to.exists():
+        raise Trouble(f"{to} is there already. Name another file.")
+    part = to.with_name(to.name + ".part")
+    try:
+        with tempfile.TemporaryDirectory(dir=to.parent) as folder:
+            dumped = Path(folder) / DATABASE
+            tables = databases.dump(dumped)
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+                parts = {DATABASE: _put(archive, DATABASE, dumped)}
+                parts |= {name: _put(archive, name, path) for name, path in _files()}
+                manifest = Manifest(
+                    form=FORM,
+                    made=now.isoformat(timespec="seconds"),
+                    program=program(),
+                    database=connection.vendor,
+                    migrations=_applied(),
+                    tables=tables,
+                    parts=parts,
+                )
+                archive.writestr(MANIFEST, json.dumps(asdict(manifest), indent=1))
+        part.replace(to)
+    finally:
+        part.unlink(missing_ok=True)
+    return manifest
+
+
+def look(source: Path) -> Manifest:
+    """What a backup holds, every part compared with its digest; Trouble if it is not whole."""
+    try:
+        with zipfile.ZipFile(source) as archive:
+            manifest = Manifest(**json.loads(archive.read(MANIFEST)))
+            names = set(archive.namelist()) - {MANIFEST}
+            if names != set(manifest.parts) or manifest.form != FORM:
+                raise Trouble(f"{source} holds other parts than it says.")
+            for name, said in manifest.parts.items():
+                _is_inside(name)
+                with archive.open(name) as stream:
+                    if _digest(stream) != said["sha256"]:
+                        raise Trouble(f"{source} is damaged: {name} is not what was saved.")
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+        raise Trouble(f"{source} is no backup, or not a whole one.") from error
+    return manifest
+
+
+def restore(source: Path, *, replace: bool = False) -> Manifest:
+    """Put a backup in the place of what is here, or change nothing and raise Trouble.
+
+    What is here must be empty unless it may be replaced, and nobody may be at work on it. The
+    tables are those of the backup; `migrate` brings them up to date.
+    """
+    manifest = look(source)
+    _fits(manifest)
+    _is_free(replace)
+    with tempfile.TemporaryDirectory(dir=settings.VAR_DIR) as folder:
+        with zipfile.ZipFile(source) as archive:
+            for name in manifest.parts:
+                archive.extract(name, folder)
+        databases.load(Path(folder) / DATABASE)
+        _bring_files(Path(folder) / FILES)
+    if databases.counts() != manifest.tables:
+        raise Trouble("The tables have other rows than were saved. Restore another backup.")
+    return manifest
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    for folder in sorted(settings.VAR_DIR.iterdir()):
+        if not folder.is_dir() or folder.name in LEFT_OUT:
+            continue
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                yield f"{FILES}/{path.relative_to(settings.VAR_DIR).as_posix()}", path
+
+
+def _put(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
+    """Put a file in, and its size and digest as they went in."""
+    digest, size = hashlib.sha256(), 0
+    entry = zipfile.ZipInfo.from_file(path, name)
+    # PostgreSQL's dump is compressed already.
+    packed = name == DATABASE and connection.vendor == "sqlite"
+    entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with path.open("rb") as stream, archive.open(entry, "w", force_zip64=True) as into:
+        while part := stream.read(CHUNK):
+            into.write(part)
+            digest.update(part)
+            size += len(part)
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _digest(stream: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while part := stream.read(CHUNK):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _is_inside(name: str) -> None:
+    """Whether a part lies where parts lie, and does not climb out."""
+    path = PurePosixPath(name)
+    inside = path.parts[0] == FILES and len(path.parts) > 2 and ".." not in path.parts
+    if name != DATABASE and not (inside and "\\" not in name and path.as_posix() == name):
+        raise Trouble(f"This backup holds a part of a wrong name: {name[:200]!r}.")
+
+
+def _applied() -> list[str]:
+    found = MigrationRecorder(connection).applied_migrations()
+    return sorted(".".join(one) for one in found)
+
+
+def _fits(manifest: Manifest) -> None:
+    if manifest.database != connection.vendor:
+        raise Trouble(
+            f"This backup is of {manifest.database}, and DATABASE_URL names {connection.vendor}."
+            " Restore it where the same kind of database is."
+        )
+    known = {".".join(node) for node in MigrationLoader(None).graph.nodes}
+    newer = sorted(set(manifest.migrations) - known)
+    if newer:
+        raise Trouble(
+            f"This backup was made by a newer program (it has {newer[-1]}): update this one first."
+        )
+
+
+def _is_free(replace: bool) -> None:
+    there = set(databases.tables())
+    used = Account._meta.db_table in there and (
+        Account.objects.exists() or Project.objects.exists()
+    )
+    if used and not replace:
+        raise Trouble(
+            "There are accounts or projects in this database. Restore into an empty one, or say"
+            " --replace to lose what is in it."
+        )
+    at_work = databases.others()
+    if Worker._meta.db_table in there:
+        at_work = max(at_work, Worker.objects.alive(clock.now()).count())
+    if at_work:
+        raise Trouble(f"{at_work} others are at work on this database. Stop servers and workers.")
+
+
+def _bring_files(folder: Path) -> None:
+    """What is in the way of a file goes; other files stay, since nothing names them any more."""
+    for path in sorted(folder.rglob("*")) if folder.exists() else []:
+        if path.is_file():
+            to = settings.VAR_DIR / path.relative_to(folder)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, to)

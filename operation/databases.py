@@ -1,0 +1,177 @@
+"""The whole database out into one file and back, by what each database brings for it.
+
+SQLite copies its pages while others write; PostgreSQL's own programs dump one moment of it. Both
+take everything: tables, indexes, triggers, and which migrations are applied.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from django.db import connection, transaction
+
+# Everything goes, so that tables of another version do not stay beside those that come.
+ANEW = b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
+
+
+class Trouble(Exception):
+    """Why a database cannot be saved or brought back, with the remedy."""
+
+
+class _GaveUp(Exception):
+    """A program reads no more; why is in its own words."""
+
+
+def dump(to: Path) -> dict[str, int]:
+    """Write the database as it is at one moment; the rows of each table at that moment."""
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(to)) as copy:
+            connection.ensure_connection()
+            connection.connection.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+            return {table: _count(copy, table) for table in tables()}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        cursor.execute("SELECT pg_export_snapshot()")
+        [snapshot] = cursor.fetchone()
+        options = ["--format=custom", "--no-owner", "--no-privileges", "--schema=public"]
+        _run("pg_dump", *options, f"--snapshot={snapshot}", f"--file={to}")
+        return {table: _count(cursor, table) for table in tables()}
+
+
+def load(source: Path) -> None:
+    """Put what was dumped in the place of everything that is there, or change nothing."""
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(source)) as copy:
+            if not _is_whole(copy):
+                raise Trouble("The database in this backup is damaged.")
+            connection.ensure_connection()
+            copy.backup(connection.connection)
+        return
+    connection.close()
+    with _started("psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1") as told:
+        _write(told, ANEW)
+        options = ["--no-owner", "--no-privileges", "--schema=public", "--file=-", str(source)]
+        with _started("pg_restore", *options, reading=True) as script:
+            for part in iter(lambda: script.read(1 << 20), b""):
+                _write(told, part)
+
+
+def _is_whole(copy: sqlite3.Connection) -> bool:
+    try:
+        found: tuple[str] = copy.execute("PRAGMA quick_check").fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    return found == ("ok",)
+
+
+def counts() -> dict[str, int]:
+    """The rows of each table now."""
+    with connection.cursor() as cursor:
+        return {table: _count(cursor, table) for table in tables()}
+
+
+def tables() -> list[str]:
+    with connection.cursor() as cursor:
+        return sorted(connection.introspection.table_names(cursor))
+
+
+def others() -> int:
+    """How many others are connected to the database; not known of SQLite, and so 0."""
+    if connection.vendor != "postgresql":
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        [others] = cursor.fetchone()
+    return int(others)
+
+
+def _count(cursor: Any, table: str) -> int:
+    found = cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")
+    [count] = (found or cursor).fetchone()
+    return int(count)
+
+
+def _run(program: str, *options: str) -> None:
+    with _started(program, *options):
+        pass
+
+
+@contextmanager
+def _started(program: str, *options: str, reading: bool = False) -> Iterator[IO[bytes]]:
+    """A program of PostgreSQL's at this database; what it reads, or what it writes.
+
+    Raises Trouble with its words if it fails. Passwords go by its environment, which others on
+    the machine cannot list.
+    """
+    path = shutil.which(program)
+    if path is None:
+        raise Trouble(
+            f"{program} is not here: install PostgreSQL's client programs, of the server's version"
+            " or newer (`apt install postgresql-client`)."
+        )
+    process = subprocess.Popen(
+        [path, *options],
+        stdin=None if reading else subprocess.PIPE,
+        stdout=subprocess.PIPE if reading else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | _address(),
+    )
+    pipe = process.stdout if reading else process.stdin
+    assert pipe
+    assert process.stderr
+    try:
+        yield pipe
+    except BaseException as error:
+        # Killed, psql takes back what it did; at the end of its input it would keep a half.
+        process.kill()
+        if reading or not isinstance(error, _GaveUp):
+            raise
+    finally:
+        with closing(process.stderr):
+            _close(pipe)
+            said = process.stderr.read().decode(errors="replace").strip()
+            process.wait()
+    if process.returncode:
+        raise Trouble(f"{program} failed: {_last(said)}")
+
+
+def _write(pipe: IO[bytes], part: bytes) -> None:
+    try:
+        pipe.write(part)
+    except BrokenPipeError:
+        raise _GaveUp from None
+
+
+def _close(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        return
+
+
+def _last(said: str) -> str:
+    lines = [line for line in said.splitlines() if "ERROR" in line or "error" in line]
+    return (lines or said.splitlines() or ["it said nothing."])[0][:500]
+
+
+def _address() -> dict[str, str]:
+    given = connection.settings_dict
+    named = {
+        "PGHOST": given["HOST"],
+        "PGPORT": given["PORT"],
+        "PGUSER": given["USER"],
+        "PGPASSWORD": given["PASSWORD"],
+        "PGDATABASE": given["NAME"],
+        "PGSSLMODE": given["OPTIONS"].get("sslmode", ""),
+        "PGSSLROOTCERT": given["OPTIONS"].get("sslrootcert", ""),
+    }
+    return {name: str(value) for name, value in named.items() if value}

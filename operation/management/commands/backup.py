@@ -1,0 +1,32 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from operation import backups
+from operation.databases import Trouble
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a backup of everything: the database at one moment, and the files that nothing can"
+        " make again. People may work meanwhile."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE.zip")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            made = backups.make(file, now=timezone.now())
+        except Trouble as problem:
+            raise CommandError(str(problem)) from problem
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
+        files = len(made.parts) - 1
+        self.stdout.write(
+            f"{file}: {made.rows} rows of {len(made.tables)} tables and {files} files,"
+            f" {file.stat().st_size / 1e6:.1f} MB. Exports and keys are not in it."
+        )

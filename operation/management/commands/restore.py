@@ -1,0 +1,43 @@
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from operation import backups
+from operation.databases import Trouble
+
+
+class Command(BaseCommand):
+    help = (
+        "Put a backup in the place of what is here, then bring its tables up to date. Stop servers"
+        " and workers first."
+    )
+    # It may find no tables at all.
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE.zip")
+        parser.add_argument(
+            "--replace", action="store_true", help="lose what is in the database now"
+        )
+        parser.add_argument("--look", action="store_true", help="only say what is in the file")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            if options["look"]:
+                found = backups.look(file)
+            else:
+                found = backups.restore(file, replace=options["replace"])
+        except Trouble as problem:
+            raise CommandError(str(problem)) from problem
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+        if not options["look"]:
+            call_command("migrate", interactive=False, verbosity=0)
+        did = "holds" if options["look"] else "brought back"
+        self.stdout.write(
+            f"{file} {did} {found.rows} rows of {len(found.tables)} tables and"
+            f" {len(found.parts) - 1} files, as of {found.made} ({found.database})."
+        )

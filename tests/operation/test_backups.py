@@ -1,0 +1,252 @@
+"""Backup and restore: the same rows and files in an empty place, or nothing changed at all."""
+
+import hashlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from django.utils import timezone
+from psycopg import sql
+
+from operation import backups, databases
+from operation.databases import Trouble
+from tests.conftest import ON_POSTGRESQL
+
+ROOT = Path(__file__).resolve().parents[2]
+# Each process has one, and it is no part of what was saved.
+OF_THE_MOMENT = {"judging_worker"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database and a folder, as an installation has them."""
+
+    url: str
+    var: Path
+
+    def manage(self, *words: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.endswith("_URL")},
+            "DATABASE_URL": self.url,
+            "VAR_DIR": str(self.var),
+            "SECRET_KEY": "x" * 50,
+            "DJANGO_SUPERUSER_PASSWORD": "a-long-enough-password",
+        }
+        command = [sys.executable, "manage.py", *words]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    def did(self, *words: str) -> str:
+        done = self.manage(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def digests(self) -> dict[str, str]:
+        """The digest of all rows of each table, in an order that does not depend on the place."""
+        with closing(self._connect()) as connection:
+            tables = [row[0] for row in connection.execute(TABLES[self.kind]).fetchall()]
+            return {
+                table: digest(connection.execute(f'SELECT * FROM "{table}"').fetchall())
+                for table in tables
+                if table not in OF_THE_MOMENT
+            }
+
+    @property
+    def kind(self) -> str:
+        return urlsplit(self.url).scheme
+
+    def _connect(self) -> sqlite3.Connection | psycopg.Connection[tuple[object, ...]]:
+        if self.kind == "sqlite":
+            return sqlite3.connect(self.url.removeprefix("sqlite:///"))
+        return psycopg.connect(self.url)
+
+
+TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+    "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
+}
+
+
+def digest(rows: list[tuple[object, ...]]) -> str:
+    return hashlib.sha256("\n".join(sorted(map(repr, rows))).encode()).hexdigest()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+    """Makes empty places by name, all on one kind of database."""
+    made: list[str] = []
+    server = request.getfixturevalue("postgres") if request.param == "postgresql" else ""
+
+    def make(name: str) -> Place:
+        var = tmp_path / name
+        var.mkdir()
+        if not server:
+            return Place(f"sqlite:///{var}/blindspot.sqlite3", var)
+        database = f"blindspot_backup_{os.getpid()}_{name}"
+        made.append(database)
+        execute(server, "CREATE DATABASE {}", database)
+        return Place(f"{server.rpartition('/')[0]}/{database}", var)
+
+    yield make
+    for database in made:
+        execute(server, "DROP DATABASE {} WITH (FORCE)", database)
+
+
+def execute(server: str, statement: str, database: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL(statement).format(sql.Identifier(database)))
+
+
+def furnish(one: Place) -> Place:
+    one.did("migrate", "-v", "0")
+    one.did("import_items", "examples/items.jsonl", "--project", "legs", "--create")
+    one.did("createsuperuser", "--no-input", "--username", "admin", "--email", "a@b.example")
+    (one.var / "archives").mkdir()
+    (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
+    (one.var / "exports").mkdir()
+    (one.var / "exports" / "export-1.csv").write_bytes(b"made again")
+    return one
+
+
+def rewritten(source: Path, to: Path, parts: dict[str, bytes], **manifest: object) -> Path:
+    """A backup with other parts, whose manifest is true of them, or with another manifest."""
+    with zipfile.ZipFile(source) as archive:
+        told = json.loads(archive.read("manifest.json")) | manifest
+        kept = {name: archive.read(name) for name in told["parts"]} | parts
+    said = {
+        name: {"bytes": len(part), "sha256": hashlib.sha256(part).hexdigest()}
+        for name, part in kept.items()
+    }
+    with zipfile.ZipFile(to, "w") as archive:
+        for name, part in kept.items():
+            archive.writestr(name, part)
+        archive.writestr("manifest.json", json.dumps({**told, "parts": said}))
+    return to
+
+
+@pytest.mark.processes
+def test_a_backup_brings_back_every_row_and_file_in_an_empty_place(
+    place: Callable[[str], Place], tmp_path: Path
+) -> None:
+    here, there, file = furnish(place("here")), place("there"), tmp_path / "kept.zip"
+    said = here.did("backup", str(file))
+    assert "and 1 files" in said
+    there.did("restore", str(file))
+    assert there.digests() == here.digests()
+    assert (there.var / "archives" / "results-1.zip").read_bytes() == b"frozen"
+    assert not (there.var / "exports").exists()
+    # Numbers that the database gives out go on behind those that are taken.
+    more = ("import_items", "examples/items.jsonl", "--project", "more", "--create")
+    assert there.did(*more) == here.did(*more)
+    assert [*tmp_path.glob("*.part")] == []
+
+
+@pytest.mark.processes
+def test_what_is_there_is_lost_only_if_told_and_only_for_a_whole_backup(
+    place: Callable[[str], Place], tmp_path: Path
+) -> None:
+    here, file = furnish(place("here")), tmp_path / "kept.zip"
+    here.did("backup", str(file))
+    here.did("import_items", "examples/items.jsonl", "--project", "later", "--create")
+    later = here.digests()
+    refused = here.manage("restore", str(file))
+    assert (refused.returncode, "say --replace" in refused.stderr) == (1, True)
+    with zipfile.ZipFile(file) as archive:
+        whole = archive.read("database")
+    half = rewritten(file, tmp_path / "half.zip", {"database": whole[: len(whole) * 2 // 3]})
+    broken = here.manage("restore", str(half), "--replace")
+    assert broken.returncode == 1
+    assert "Traceback" not in broken.stderr
+    assert here.digests() == later
+    here.did("restore", str(file), "--replace")
+    assert here.digests() != later
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small backup of SQLite with one file beside the database."""
+    folder = tmp_path_factory.mktemp("kept")
+    one = Place(f"sqlite:///{folder}/blindspot.sqlite3", folder / "var")
+    one.var.mkdir()
+    one.did("migrate", "-v", "0")
+    (one.var / "archives").mkdir()
+    (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
+    one.did("backup", str(folder / "kept.zip"))
+    return folder / "kept.zip"
+
+
+def test_a_backup_says_what_it_holds(kept: Path) -> None:
+    found = backups.look(kept)
+    assert found.database == "sqlite"
+    assert found.tables["annotation_account"] == 0
+    assert found.tables["django_migrations"] == len(found.migrations) > 20
+    assert set(found.parts) == {"database", "files/archives/results-1.zip"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["files/../../evil", "/etc/evil", "files/a/../../b", "files\\..\\evil", "evil", "files/x"],
+)
+def test_no_part_climbs_out_of_its_folder(kept: Path, tmp_path: Path, name: str) -> None:
+    bad = rewritten(kept, tmp_path / "bad.zip", {name: b"evil"})
+    with pytest.raises(Trouble, match="wrong name"):
+        backups.look(bad)
+
+
+def test_a_part_that_was_changed_is_told(kept: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.zip"
+    with zipfile.ZipFile(kept) as archive, zipfile.ZipFile(bad, "w") as other:
+        for name in archive.namelist():
+            text = archive.read(name)
+            other.writestr(name, b"thawed" if name.endswith("results-1.zip") else text)
+    with pytest.raises(Trouble, match=r"results-1\.zip is not what was saved"):
+        backups.look(bad)
+
+
+@pytest.mark.parametrize("text", [b"", b"not a zip", b"PK\x05\x06" + b"\0" * 18])
+def test_what_is_no_backup_is_told(tmp_path: Path, text: bytes) -> None:
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(text)
+    with pytest.raises(Trouble, match="no backup"):
+        backups.look(bad)
+
+
+@pytest.mark.skipif(ON_POSTGRESQL, reason="The backup is of SQLite.")
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ({"migrations": ["judging.9999_of_tomorrow"]}, "newer program"),
+        ({"database": "postgresql"}, "names sqlite"),
+    ],
+)
+def test_a_backup_that_does_not_fit_changes_nothing(
+    kept: Path, tmp_path: Path, manifest: dict[str, object], words: str
+) -> None:
+    bad = rewritten(kept, tmp_path / "bad.zip", {}, **manifest)
+    with pytest.raises(Trouble, match=words):
+        backups.restore(bad, replace=True)
+
+
+def test_programs_that_are_not_here_are_named_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(Trouble, match="apt install postgresql-client"):
+        databases._run("pg_dump")
+
+
+def test_a_backup_does_not_write_over_a_file(tmp_path: Path) -> None:
+    (tmp_path / "there.zip").write_text("mine")
+    with pytest.raises(Trouble, match="is there already"):
+        backups.make(tmp_path / "there.zip", now=timezone.now())
+    assert (tmp_path / "there.zip").read_text() == "mine"

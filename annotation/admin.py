@@ -157,7 +157,7 @@ class GuidelinesVersionAdmin(ReadOnlyAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    list_display = ("name", "prefix", "account", "created_at", "last_used_at", "revoked_at")
+    list_display = ("name", "prefix", "account", "scopes", "created_at", "expires_at", "revoked_at")
     list_select_related = ("account",)
     search_fields = ("name", "prefix", "account__username")
     actions = ("revoke",)

@@ -110,7 +110,8 @@ class Prepared(Generic[Row]):
     """`Prepared(lambda pk: Item.objects.filter(pk=pk))`, then `.first(pk=3)` each time.
 
     The values must be as the database takes them, strings and numbers, and never None, since a
-    condition on NULL is another SQL. Joined rows come along as `select_related` says.
+    condition on NULL is another SQL. Joined rows come along as `select_related` says, and what
+    was annotated.
     """
 
     def __init__(self, rows: Callable[..., QuerySet[Row]]) -> None:
@@ -143,6 +144,7 @@ class _Plan(Generic[Row]):
     names: list[str]
     start: int
     joined: list[Any]
+    annotated: dict[str, int]
 
     @classmethod
     def of(cls, rows: QuerySet[Row]) -> "_Plan[Row]":
@@ -161,6 +163,7 @@ class _Plan(Generic[Row]):
             names=[columns[number].target.attname for number in own],
             start=own[0],
             joined=populators(info, select, connection.alias),
+            annotated=dict(compiler.annotation_col_map or {}),
         )
 
     def made(self, row: Sequence[Any]) -> Row:
@@ -172,4 +175,6 @@ class _Plan(Generic[Row]):
         made = self.model.from_db(connection.alias, self.names, own)
         for related in self.joined:
             related.populate(values, made)
+        for name, number in self.annotated.items():
+            setattr(made, name, values[number])
         return made

@@ -21,45 +21,53 @@ _LIVE = Prepared(
 )
 # Whose key it is and where that person sits, which nearly every call needs both.
 _SEAT = Prepared(
-    lambda digest, slug, used_since: Membership.objects.seats_by_key(digest, slug, used_since)
+    lambda digest, slug, used_since, now: Membership.objects.seats_by_key(
+        digest, slug, used_since, now
+    )
 )
 # Once an hour is enough to see whether a key is in use, and keeps calls free of a write.
 NOTED = timedelta(hours=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer bs_...`; the key itself is never stored nor logged."""
+    """`Authorization: Bearer bs_...`; the key itself is never stored nor logged.
 
-    def authenticate(self, request: Request | HttpRequest) -> tuple[Account, None] | None:
+    `request.auth` are the names of what the key may be used for.
+    """
+
+    def authenticate(self, request: Request | HttpRequest) -> tuple[Account, frozenset[str]] | None:
         words = get_authorization_header(request).decode("latin-1").split()  # type: ignore[arg-type]
         if not words or words[0].lower() not in {"bearer", "token"}:
             return None
         if len(words) != 2:
             raise AuthenticationFailed("Send the header as: Authorization: Bearer KEY")
         digest = ApiToken.digest_of(words[1])
-        return self._seated(request, digest) or self._account(digest), None
+        account, scopes = self._seated(request, digest) or self._account(digest)
+        return account, frozenset(scopes.split())
 
     @staticmethod
-    def _seated(request: Request | HttpRequest, digest: str) -> Account | None:
+    def _seated(request: Request | HttpRequest, digest: str) -> tuple[Account, str] | None:
         slug = request.resolver_match.kwargs.get("slug") if request.resolver_match else None
         if slug is None:
             return None
-        since: Any = connection.ops.adapt_datetimefield_value(timezone.now() - NOTED)
-        member = _SEAT.first(digest=digest, slug=slug, used_since=since)
+        now = timezone.now()
+        times: Any = [connection.ops.adapt_datetimefield_value(one) for one in (now - NOTED, now)]
+        member: Any = _SEAT.first(digest=digest, slug=slug, used_since=times[0], now=times[1])
         if member is None or member.account is None:
             return None
         member.account.seat = member
-        return member.account
+        return member.account, member.key_scopes
 
     @staticmethod
-    def _account(digest: str) -> Account:
-        token = _LIVE.first(digest=digest)
+    def _account(digest: str) -> tuple[Account, str]:
+        token, now = _LIVE.first(digest=digest), timezone.now()
         if token is None:
             raise AuthenticationFailed("This key is unknown or revoked. Make a new one.")
-        now = timezone.now()
+        if token.has_expired(now):
+            raise AuthenticationFailed("This key has expired. Make a new one.")
         if token.last_used_at is None or now - token.last_used_at > NOTED:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-        return token.account
+        return token.account, token.scopes
 
     def authenticate_header(self, request: Request | HttpRequest) -> str:
         return "Bearer"

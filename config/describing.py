@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.api.answering import PROBLEM
+from config import scopes
 
 REF = {"$ref": "#/components/schemas/Problem"}
 ANYWHERE = {
@@ -27,6 +28,19 @@ def problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             if int(status) >= 400:
                 response["content"] = {PROBLEM: {"schema": REF}}
         operation["responses"] = dict(sorted(responses.items()))
+    return result
+
+
+def tokens(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """The document, in which every operation says what a token must be for."""
+    names = scopes.routes()
+    for path, methods in result["paths"].items():
+        for method, operation in methods.items():
+            scope = scopes.scope_of(names[path], method.upper())
+            words = f"A token needs the scope `{scope}`."
+            operation["description"] = f"{operation.get('description', '')}\n\n{words}".strip()
+            operation["security"] = [{"token": [scope]}, {"cookieAuth": []}]
+            operation["responses"].setdefault("403", {"description": "Not for this token or role."})
     return result
 
 

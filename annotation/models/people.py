@@ -1,5 +1,6 @@
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.contrib.auth.models import AbstractUser
@@ -112,8 +113,21 @@ class Membership(models.Model):
         return self.can("manage")
 
 
+# What a key to the API may be used for, as far as its owner may do it.
+SCOPES = {
+    "read": "see whatever your roles let you see",
+    "label": "take items, label, correct, verify and decide them, and comment",
+    "run": "start and steer runs, which may cost money, and write strategies",
+    "manage": "change settings such as the budget, and import",
+}
+ALL_SCOPES = " ".join(SCOPES)
+
+
 class ApiToken(models.Model):
-    """A key to the API. Only a digest is stored, so a copy of the database opens nothing."""
+    """A key to the API. Only a digest is stored, so a copy of the database opens nothing.
+
+    `scopes` are names of SCOPES with a space between them.
+    """
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)
@@ -122,6 +136,10 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_used_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    # Tokens from before there were scopes could do everything, and so may what an older version of
+    # the program makes while a newer one is being started.
+    scopes = models.CharField(max_length=80, db_default=ALL_SCOPES, editable=False)
+    expires_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["-created_at"]
@@ -129,19 +147,35 @@ class ApiToken(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
+    def has_expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
     @staticmethod
     def digest_of(key: str) -> str:
         # A key has 256 random bits: nobody guesses it, so a slow digest would gain nothing.
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod
-    def issue(cls, account: Account, name: str) -> tuple["ApiToken", str]:
+    def issue(
+        cls,
+        account: Account,
+        name: str,
+        scopes: Iterable[str] = tuple(SCOPES),
+        expires_at: datetime | None = None,
+    ) -> tuple["ApiToken", str]:
         """A new token and its key, which can be shown now and never again."""
         key = f"bs_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
-            account=account, name=name, digest=cls.digest_of(key), prefix=key[:8]
+            account=account,
+            name=name,
+            digest=cls.digest_of(key),
+            prefix=key[:8],
+            scopes=" ".join(name for name in SCOPES if name in set(scopes)),
+            expires_at=expires_at,
         )
-        Event.of_site("token", token.prefix, account.pk, old={}, new={"token": "made"})
+        until = expires_at.isoformat() if expires_at else "never"
+        new = {"token": "made", "scopes": token.scopes, "expires": until}
+        Event.of_site("token", token.prefix, account.pk, old={}, new=new)
         return token, key
 
     def revoke(self, now: datetime, by: Account) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import Count, Max, OuterRef, Q, Subquery
+from django.db.models import Count, F, Max, OuterRef, Q, Subquery
 
 if TYPE_CHECKING:
     from annotation.models import Account, Invitation, Membership, Project
@@ -33,17 +33,20 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         """The account's place in a project that is not archived, with what the project asks."""
         return self._seats(slug).filter(account=account).select_related("project__task_type")
 
-    def seats_by_key(self, digest: str, slug: str, used_since: str) -> MembershipQuerySet:
+    def seats_by_key(self, digest: str, slug: str, used_since: str, now: str) -> MembershipQuerySet:
         """The same of whom a live key to the API belongs to that was used since then, with the
-        account."""
+        account, and what the key is for as `key_scopes`."""
+        unexpired = Q(account__tokens__expires_at=None) | Q(account__tokens__expires_at__gt=now)
         return (
             self._seats(slug)
             .filter(
+                unexpired,
                 account__tokens__digest=digest,
                 account__tokens__revoked_at=None,
                 account__tokens__last_used_at__gt=used_since,
                 account__is_active=True,
             )
+            .annotate(key_scopes=F("account__tokens__scopes"))
             .select_related("account", "project__task_type")
         )
 

@@ -1,5 +1,7 @@
 """Keys to the API: made, shown once, revoked."""
 
+from datetime import datetime, timedelta
+
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -10,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.models import Account, ApiToken
+from annotation.models.people import SCOPES
 
 
 class RevokeForm(forms.Form):
@@ -20,6 +23,24 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=80, label="Name", help_text="What will use it, so that you know it again."
     )
+    scopes = forms.MultipleChoiceField(
+        choices=[(name, f"{name}: {words}") for name, words in SCOPES.items()],
+        initial=["read"],
+        widget=forms.CheckboxSelectMultiple,
+        label="What it may be used for",
+        help_text="It never opens more than your roles do. Give it no more than it needs.",
+    )
+    days = forms.TypedChoiceField(
+        choices=[(7, "In 7 days"), (90, "In 90 days"), (365, "In a year"), (0, "Never")],
+        initial=90,
+        coerce=int,
+        label="When it expires",
+        help_text="From then on it opens nothing. Who finds an old key finds it useless.",
+    )
+
+    def until(self, now: datetime) -> datetime | None:
+        days = self.cleaned_data["days"]
+        return now + timedelta(days=days) if days else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,9 +54,12 @@ def tokens(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None)
     key = ""
     if form.is_valid():
-        _, key = ApiToken.issue(request.user, form.cleaned_data["name"])
+        said, until = form.cleaned_data, form.until(timezone.now())
+        _, key = ApiToken.issue(request.user, said["name"], said["scopes"], until)
         form = TokenForm()
-    context = {"form": form, "key": key, "tokens": request.user.tokens.all()}
+    now = timezone.now()
+    tokens = [(token, token.has_expired(now)) for token in request.user.tokens.all()]
+    context = {"form": form, "key": key, "tokens": tokens}
     return render(request, "annotation/tokens.html", context, status=422 if form.errors else 200)
 
 

@@ -262,7 +262,9 @@ def test_a_member_whose_labels_name_them_cannot_be_moved_to_another_project(peop
 def test_a_token_is_shown_once_and_opens_the_api() -> None:
     client = Client()
     client.force_login(make_account())
-    page = client.post(reverse("tokens"), {"name": "laptop"}).content.decode()
+    page = client.post(
+        reverse("tokens"), {"name": "laptop", "scopes": ["read"], "days": "90"}
+    ).content.decode()
     key = page.split('class="secret">')[1].split("<")[0]
     assert key not in client.get(reverse("tokens")).content.decode()
     assert key not in str(ApiToken.objects.values())

@@ -1,6 +1,7 @@
 """A key to the API, looked up together with the place its owner has in the project."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -9,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Account, ApiToken, Membership
+from annotation.models import Account, ApiToken, Event, Membership
+from annotation.models.people import SCOPES
 from tests.builders import Cast, cast, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.databases]
@@ -20,9 +22,9 @@ def people() -> Cast:
     return cast()
 
 
-def with_key(member: Membership) -> tuple[Client, ApiToken]:
+def with_key(member: Membership, **values: Any) -> tuple[Client, ApiToken]:
     assert member.account
-    token, key = ApiToken.issue(member.account, "laptop")
+    token, key = ApiToken.issue(member.account, "laptop", **values)
     return Client(headers={"Authorization": f"Bearer {key}"}), token
 
 
@@ -73,3 +75,67 @@ def test_the_use_of_a_key_is_noted_once_an_hour(people: Cast) -> None:
     assert noted > long_ago
     status(client, people.project.slug)
     assert ApiToken.objects.get(pk=token.pk).last_used_at == noted
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_key_opens_what_it_is_for_and_nothing_else(people: Cast, used: bool) -> None:
+    client, token = with_key(people.lead, scopes=["read"])
+    if used:
+        ApiToken.objects.update(last_used_at=timezone.now())
+    read, write = (
+        reverse(name, args=[people.project.slug]) for name in ("api-project", "api-next")
+    )
+    assert client.get(read).status_code == 200
+    refused = client.post(write)
+    assert refused.status_code == 403
+    assert "label" in refused.json()["detail"]
+    ApiToken.objects.filter(pk=token.pk).update(scopes="label")
+    assert (client.get(read).status_code, client.post(write).status_code) == (403, 200)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_key_opens_nothing_once_it_has_expired(people: Cast, used: bool) -> None:
+    soon = timezone.now() + timedelta(minutes=5)
+    client, token = with_key(people.annotator, expires_at=soon)
+    if used:
+        ApiToken.objects.update(last_used_at=timezone.now())
+    assert status(client, people.project.slug) == 200
+    ApiToken.objects.filter(pk=token.pk).update(expires_at=timezone.now())
+    answer = client.post(reverse("api-next", args=[people.project.slug]))
+    assert (answer.status_code, "expired" in answer.json()["detail"]) == (401, True)
+
+
+def test_a_token_of_another_project_lends_none_of_its_scopes(people: Cast) -> None:
+    with_key(people.annotator)
+    client, _ = with_key(people.annotator, scopes=["read"])
+    assert status(client, people.project.slug) == 403
+    ApiToken.objects.update(last_used_at=timezone.now())
+    assert status(client, people.project.slug) == 403
+
+
+def test_a_token_is_made_on_its_page_with_scopes_and_an_end(people: Cast) -> None:
+    client = Client()
+    assert people.annotator.account
+    client.force_login(people.annotator.account)
+    assert client.post("/tokens/", {"name": "x", "days": "90"}).status_code == 422
+    made = client.post("/tokens/", {"name": "x", "scopes": ["read", "label"], "days": "90"})
+    token = ApiToken.objects.get()
+    assert token.scopes == "read label"
+    assert token.expires_at is not None
+    assert timedelta(days=89) < token.expires_at - timezone.now() < timedelta(days=91)
+    assert token.prefix in made.content.decode()
+    event = Event.objects.get(kind="token")
+    assert event.new["scopes"] == "read label"
+    client.post("/tokens/", {"name": "y", "scopes": ["read"], "days": "0"})
+    assert ApiToken.objects.get(name="y").expires_at is None
+
+
+def test_a_token_from_before_there_were_scopes_may_do_what_it_could(people: Cast) -> None:
+    client, _ = with_key(people.annotator, scopes=["read"])
+    text = "UPDATE annotation_apitoken SET scopes = DEFAULT"
+    if connection.vendor == "sqlite":
+        text = "UPDATE annotation_apitoken SET scopes = 'read label run manage'"
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+    assert ApiToken.objects.get().scopes.split() == list(SCOPES)
+    assert status(client, people.project.slug) == 200

@@ -1,0 +1,59 @@
+"""What a token must be for, at every route of the API: `read` to read, and to write what is named
+here. A route that writes and is not named here is closed to tokens."""
+
+import re
+from typing import TYPE_CHECKING
+
+from django.urls import URLPattern, URLResolver, get_resolver
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+if TYPE_CHECKING:  # it looks this module up while it is being read
+    from rest_framework.views import APIView
+
+READ = "read"
+WRITES = {
+    "label": (
+        "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
+        " api-case-next api-case-labels api-case-requests api-comments api-comments-withdraw"
+    ),
+    "run": (
+        "api-runs api-runs-estimate api-runs-pilot api-runs-derive api-run-pause api-run-resume"
+        " api-run-cancel api-run-retry api-run-archive api-run-unarchive api-run-clone"
+        " api-run-canary api-run-reparse api-run-reparse-preview api-strategies"
+        " api-strategy-retire api-strategy-delete api-strategy-back api-strategy-versions"
+        " api-strategy-preview api-strategy-parse"
+    ),
+    "manage": "api-budget",
+}
+_SCOPES = {name: scope for scope, names in WRITES.items() for name in names.split()}
+
+
+class InScope(BasePermission):
+    """Whether the token, if the program has one, is for what it is used for."""
+
+    message = "This token may not be used for this."
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        method, match, held = request.method or "", request.resolver_match, request.auth
+        if held is None or method not in view.allowed_methods:  # which the view tells itself
+            return True
+        scope = scope_of(match.url_name or "" if match else "", method)
+        self.message = f"This token is not for that: make one with the scope “{scope}”."
+        return isinstance(held, frozenset) and scope in held
+
+
+def scope_of(name: str, method: str) -> str:
+    """The scope that a token needs at the route of this name; empty where none would do."""
+    return READ if method in SAFE_METHODS else _SCOPES.get(name, "")
+
+
+def routes(resolver: URLResolver | None = None, before: str = "/api/v1/") -> dict[str, str]:
+    """The name of every route of the API, by its path as the document writes it."""
+    found: dict[str, str] = {}
+    for entry in (resolver or get_resolver("config.api")).url_patterns:
+        if isinstance(entry, URLResolver):
+            found |= routes(entry, before + str(entry.pattern))
+        elif isinstance(entry, URLPattern) and entry.name:
+            found[before + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(entry.pattern))] = entry.name
+    return found

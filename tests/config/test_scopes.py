@@ -1,0 +1,51 @@
+"""Every route of the API says what a token must be for."""
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+from annotation.models.people import SCOPES
+from config import scopes
+from tests.test_access import RULES
+
+BEFORE = "api/v1/"
+WRITING = {"POST", "PUT", "PATCH", "DELETE"}
+ROUTES = {route: rule for route, rule in RULES.items() if route.startswith(BEFORE)}
+NAMES = scopes.routes()
+
+
+def named(route: str) -> str:
+    return NAMES[
+        "/"
+        + route.replace("<slug:", "<")
+        .replace("<int:", "<")
+        .replace("<str:", "<")
+        .replace("<path:", "<")
+        .replace("<", "{")
+        .replace(">", "}")
+    ]
+
+
+@pytest.mark.parametrize("route", [one for one in ROUTES if WRITING & ROUTES[one].keys()])
+def test_every_route_that_writes_names_the_scope_it_needs(route: str) -> None:
+    for method in WRITING & ROUTES[route].keys():
+        assert scopes.scope_of(named(route), method) in SCOPES
+
+
+def test_no_scope_is_named_for_what_does_not_write() -> None:
+    writing = {named(route) for route, rule in ROUTES.items() if WRITING & rule.keys()}
+    assert {name for names in scopes.WRITES.values() for name in names.split()} == writing
+    assert set(scopes.WRITES) | {scopes.READ} == set(SCOPES)
+
+
+def test_what_names_no_scope_is_closed_to_tokens() -> None:
+    assert scopes.scope_of("api-new", "POST") == ""
+    assert scopes.scope_of("api-new", "GET") == "read"
+
+
+def test_the_document_says_the_scope_of_every_operation() -> None:
+    document = SchemaGenerator().get_schema(public=True)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            [scope] = operation["security"][0]["token"]
+            assert scope == scopes.scope_of(NAMES[path], method.upper())
+            assert f"`{scope}`" in operation["description"]

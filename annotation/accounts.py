@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from allauth.mfa.models import Authenticator
+from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.db.models import Model
 from django.http import HttpRequest
@@ -15,6 +17,15 @@ OF_A_PERSON = ("username", "first_name", "last_name", "email")
 
 class AccountAdmin(UserAdmin):
     """People who can sign in. What changes is in the audit, but no name and no address."""
+
+    actions = ("end_second_step",)
+
+    @admin.action(description="Switch two-step sign-in off (lost device)", permissions=["change"])
+    def end_second_step(self, request: HttpRequest, accounts: Any) -> None:
+        for account in accounts:
+            if Authenticator.objects.filter(user=account).delete()[0]:
+                said = {"two-step sign-in": "off"}
+                auditing.note_account(account, person(request), new=said)
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -4,11 +4,39 @@ Its pages to sign up and to keep several addresses are left out: nobody signs up
 """
 
 from allauth.account import views
+from allauth.mfa.base import views as second_step
+from allauth.mfa.recovery_codes import views as recovery_codes
+from allauth.mfa.totp import views as app
+from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path
+from django.views.decorators.cache import never_cache
+
+from config.second import once_on
 
 urlpatterns = [
     path("login/", views.login, name="account_login"),
     path("logout/", views.logout, name="account_logout"),
+    path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
+    path("two-step/", never_cache(second_step.index), name="mfa_index"),
+    path("two-step/sign-in/", second_step.authenticate, name="mfa_authenticate"),
+    path("two-step/again/", second_step.reauthenticate, name="mfa_reauthenticate"),
+    path("two-step/app/", never_cache(login_required(app.activate_totp)), name="mfa_activate_totp"),
+    path("two-step/app/off/", once_on(app.deactivate_totp), name="mfa_deactivate_totp"),
+    path(
+        "two-step/codes/",
+        never_cache(once_on(recovery_codes.view_recovery_codes)),
+        name="mfa_view_recovery_codes",
+    ),
+    path(
+        "two-step/codes/new/",
+        once_on(recovery_codes.generate_recovery_codes),
+        name="mfa_generate_recovery_codes",
+    ),
+    path(
+        "two-step/codes/file/",
+        once_on(recovery_codes.download_recovery_codes),
+        name="mfa_download_recovery_codes",
+    ),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("password/change/", views.password_change, name="account_change_password"),
     path("password/set/", views.password_set, name="account_set_password"),

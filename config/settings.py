@@ -143,6 +143,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "allauth.usersessions",
 ]
 MIDDLEWARE = [
@@ -215,10 +216,20 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_FORMS = {
     "login": "config.signing.LoginForm",
+    "reauthenticate": "config.signing.ReauthenticateForm",
     "change_password": "config.signing.ChangePasswordForm",
     "set_password": "config.signing.SetPasswordForm",
     "reset_password": "config.signing.ResetPasswordForm",
     "reset_password_from_key": "config.signing.ResetPasswordKeyForm",
+}
+MFA_ADAPTER = "config.second.Adapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# Addresses come by invitations, which nobody confirms.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_FORMS = {
+    "activate_totp": "config.second.ActivateForm",
+    "authenticate": "config.second.AuthenticateForm",
+    "reauthenticate": "config.second.ReauthenticateForm",
 }
 # Limits are counted by address, and a deployment sees only the address of its proxy.
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SITE_URL else 0

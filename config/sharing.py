@@ -50,12 +50,11 @@ class SharedCache(RedisCache):
     def incr(self, *args: Any, **options: Any) -> Any:
         return self._asked(super().incr, "incr", *args, **options)
 
-    def clear(self) -> bool:
+    def clear(self) -> None:
         """Forget our own keys. Redis may hold messages of the queue, and other deployments."""
         client = self._cache.get_client(None, write=True)
         for key in client.scan_iter(match=f"{self.key_prefix}:*", count=1000):
             client.delete(key)
-        return True
 
     def _asked(self, redis: Callable[..., Any], name: str, *args: Any, **options: Any) -> Any:
         try:

@@ -10,6 +10,12 @@ from django.http import HttpRequest
 from annotation import auditing
 from annotation.models import Account
 
+SECOND_STEP = {
+    "mfa/email/totp_activated": {"two-step sign-in": "on"},
+    "mfa/email/totp_deactivated": {"two-step sign-in": "off"},
+    "mfa/email/recovery_codes_generated": {"recovery codes": "made anew"},
+}
+
 
 class Adapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -19,6 +25,14 @@ class Adapter(DefaultAccountAdapter):
     def set_password(self, user: Account, password: str) -> None:
         super().set_password(user, password)
         auditing.note_account(user, user, new={"password": "set anew"})
+
+    def send_notification_mail(
+        self, template_prefix: str, user: Any, *args: Any, **more: Any
+    ) -> None:
+        """What changes in the second step comes by here, so it is here that it goes on record."""
+        if template_prefix in SECOND_STEP:
+            auditing.note_account(user, user, new=SECOND_STEP[template_prefix])
+        super().send_notification_mail(template_prefix, user, *args, **more)
 
 
 class _Plain:
@@ -49,6 +63,10 @@ class ChangePasswordForm(_Plain, forms.ChangePasswordForm):
         "password1": "New password",
         "password2": "New password once more",
     }
+
+
+class ReauthenticateForm(_Plain, forms.ReauthenticateForm):
+    labels = {"password": "Password"}
 
 
 class SetPasswordForm(_Plain, forms.SetPasswordForm):

@@ -1,0 +1,175 @@
+"""Two steps to sign in: a code beside the password, codes for a lost device, all on record."""
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth
+from django.conf import settings
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Account, Event
+from config.second import Adapter
+from tests.builders import PASSWORD, make_account
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+LOGIN, SECOND = "/accounts/login/", "/accounts/two-step/sign-in/"
+SETUP, OFF = "/accounts/two-step/app/", "/accounts/two-step/app/off/"
+CODES = "/accounts/two-step/codes/"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_tried_yet() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def account() -> Account:
+    return make_account("ada", email="ada@lab.example")
+
+
+def code_of(secret: str) -> str:
+    return auth.format_hotp_value(auth.hotp_value(secret, int(time.time()) // 30))
+
+
+def signed_in(name: str = "ada") -> Client:
+    client = Client()
+    client.post(LOGIN, {"login": name, "password": PASSWORD})
+    return client
+
+
+def asked_again(client: Client) -> Client:
+    """The same, who has just said the password once more."""
+    answer = client.post("/accounts/reauthenticate/", {"password": PASSWORD, "next": "/"})
+    assert answer.status_code == 302
+    return client
+
+
+def switched_on(account: Account) -> tuple[Client, str]:
+    """Somebody who has set up the second step, and the secret in their app."""
+    client = asked_again(signed_in(account.username))
+    page = client.get(SETUP).content.decode()
+    [secret] = re.findall(r'class="secret">(\w+)<', page)
+    assert client.post(SETUP, {"code": code_of(secret)}).status_code == 302
+    return client, secret
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/").status_code == 200
+
+
+def said() -> list[dict[str, str]]:
+    return [event.new for event in Event.objects.filter(kind="account").order_by("pk")]
+
+
+def test_with_it_a_password_alone_opens_nothing(account: Account) -> None:
+    _, secret = switched_on(account)
+    cache.clear()
+    client = Client()
+    answer = client.post(LOGIN, {"login": "ada", "password": PASSWORD})
+    assert answer.headers["Location"] == SECOND
+    assert not is_in(client)
+    assert client.post(SECOND, {"code": "000000"}).status_code == 200
+    assert not is_in(client)
+    client.post(SECOND, {"code": code_of(secret)})
+    assert is_in(client)
+
+
+def test_a_code_works_once(account: Account) -> None:
+    _, secret = switched_on(account)
+    cache.clear()
+    code = code_of(secret)
+    for number, inside in enumerate([True, False]):
+        client = signed_in()
+        client.post(SECOND, {"code": code})
+        assert is_in(client) == inside, number
+
+
+def test_the_administration_asks_for_the_second_step_too() -> None:
+    admin = make_account("root", is_superuser=True, is_staff=True)
+    switched_on(admin)
+    client = signed_in("root")
+    assert client.get("/admin/").status_code == 302
+
+
+def test_after_some_wrong_codes_the_right_one_has_to_wait(account: Account) -> None:
+    _, secret = switched_on(account)
+    cache.clear()
+    client = signed_in()
+    for number in range(12):
+        client.post(SECOND, {"code": f"{number:06}"})
+    client.post(SECOND, {"code": code_of(secret)})
+    assert not is_in(client)
+
+
+def test_a_recovery_code_gets_one_in_once(account: Account) -> None:
+    client, _ = switched_on(account)
+    page = client.get(CODES).content.decode()
+    codes = re.findall(r"<code>(\w+)</code>", page)
+    assert len(codes) == 10
+    assert client.get(CODES + "file/").headers["Content-Disposition"].startswith("attachment")
+    for inside in (True, False):
+        other = signed_in()
+        other.post(SECOND, {"code": codes[0]})
+        assert is_in(other) == inside
+
+
+def test_it_is_switched_off_by_who_is_asked_again(account: Account) -> None:
+    _, secret = switched_on(account)
+    cache.clear()
+    client = signed_in()
+    client.post(SECOND, {"code": code_of(secret)})
+    assert client.post(OFF).headers["Location"].startswith("/accounts/reauthenticate/")
+    assert Authenticator.objects.exists()
+    asked_again(client).post(OFF)
+    assert not Authenticator.objects.exists()
+    assert said()[-1] == {"two-step sign-in": "off"}
+
+
+def test_who_has_not_switched_it_on_is_led_to_where_that_is_done(account: Account) -> None:
+    client = signed_in()
+    for place in (OFF, CODES, CODES + "new/", CODES + "file/"):
+        assert client.get(place).headers["Location"] == reverse("mfa_index")
+    assert "off" in client.get(reverse("mfa_index")).content.decode()
+
+
+def test_the_stored_secret_opens_nothing_without_the_key(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, secret = switched_on(account)
+    stored = str(list(Authenticator.objects.values_list("data", flat=True)))
+    assert secret not in stored
+    hidden = Adapter().encrypt(secret)
+    assert Adapter().decrypt(hidden) == secret
+    monkeypatch.setattr(settings, "SECRET_KEY", "another" * 10)
+    assert Adapter().decrypt(hidden) not in (secret, "")
+    client = signed_in()
+    assert client.post(SECOND, {"code": code_of(secret)}).status_code == 200
+    assert not is_in(client)
+
+
+def test_a_site_admin_helps_who_lost_the_device(account: Account) -> None:
+    switched_on(account)
+    admin = make_account("root", is_superuser=True, is_staff=True)
+    client = Client()
+    client.force_login(admin)
+    place = reverse("admin:annotation_account_changelist")
+    client.post(place, {"action": "end_second_step", "_selected_action": [account.pk]})
+    assert is_in(signed_in())
+    event = Event.objects.filter(kind="account").latest("pk")
+    assert (event.account, event.subject) == (admin, f"account {account.pk}")
+    assert event.new == {"two-step sign-in": "off"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_switching_it_on_and_new_codes_are_on_record(account: Account) -> None:
+    client, _ = switched_on(account)
+    assert said() == [{"two-step sign-in": "on"}]
+    assert client.post(CODES + "new/").status_code == 302
+    assert said()[-1] == {"recovery codes": "made anew"}

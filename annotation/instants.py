@@ -18,10 +18,12 @@ def held() -> Iterator[None]:
         # Django's own would take the turn to write from everybody else.
         with connection.cursor() as cursor:
             cursor.execute("BEGIN DEFERRED")
+            cursor.execute("PRAGMA query_only = ON")
             try:
                 yield
             finally:
                 cursor.execute("ROLLBACK")
+                cursor.execute("PRAGMA query_only = OFF")
     else:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -1,12 +1,17 @@
 """Work that is done by a program of its own, so that it holds up nothing else in a worker."""
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
+from typing import IO
 
 LOOK_EVERY = 0.2
+TOLD_EVERY = 1.0
+# In which the last line that is said ends, and most begin.
+END_BYTES = 8_000
 
 
 @dataclass(frozen=True)
@@ -18,35 +23,64 @@ class Ended:
 
 
 def run(
-    command: Sequence[str], *, stopped: Callable[[], bool], hold: Callable[[], object], every: float
-) -> Ended:
-    """Run a program until it ends or is `stopped`, and `hold` what it works on every so many
-    seconds. Whatever ends the waiting ends the program."""
-    with TemporaryFile() as said:
-        made = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
-        try:
-            ended = _wait(made, stopped, hold, every)
-        finally:
-            made.kill()
-            made.wait()
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-    return Ended(made.returncode if ended else None, (lines or ["It was ended."])[-1][:500])
-
-
-def _wait(
-    made: "subprocess.Popen[bytes]",
+    command: Sequence[str],
+    *,
     stopped: Callable[[], bool],
     hold: Callable[[], object],
     every: float,
+    told: Callable[[str], object] = str,
+) -> Ended:
+    """Run a program until it ends or is `stopped`, and `hold` what it works on every so many
+    seconds; often enough for who looks on, the last line that it printed is `told`. Whatever ends
+    the waiting ends the program."""
+    with TemporaryFile() as said, TemporaryFile() as printed:
+        made = subprocess.Popen(command, stdout=printed, stderr=said)
+        regularly = [
+            _Regular(every, hold),
+            _Regular(TOLD_EVERY, lambda: told(_last_line(printed))),
+        ]
+        try:
+            ended = _wait(made, stopped, regularly)
+        finally:
+            made.kill()
+            made.wait()
+        last = _last_line(said) or "It was ended."
+    return Ended(made.returncode if ended else None, last[:500])
+
+
+@dataclass
+class _Regular:
+    """What is done every so many seconds, not at once."""
+
+    every: float
+    do: Callable[[], object]
+
+    def __post_init__(self) -> None:
+        self.done = time.monotonic()
+
+    def look(self) -> None:
+        if time.monotonic() - self.done > self.every:
+            self.do()
+            self.done = time.monotonic()
+
+
+def _wait(
+    made: "subprocess.Popen[bytes]", stopped: Callable[[], bool], regularly: Sequence[_Regular]
 ) -> bool:
     """Until the program ends or is to be stopped; whether it ended."""
-    held = time.monotonic()
     while made.poll() is None:
         if stopped():
             return False
-        if time.monotonic() - held > every:
-            hold()
-            held = time.monotonic()
+        for each in regularly:
+            each.look()
         time.sleep(LOOK_EVERY)
     return True
+
+
+def _last_line(file: IO[bytes]) -> str:
+    # The program writes where the file's own place is: reading must not move it.
+    number = file.fileno()
+    size = os.fstat(number).st_size
+    end = os.pread(number, END_BYTES, max(0, size - END_BYTES))
+    lines = end.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""

@@ -4,24 +4,25 @@ Rows stream. They carry keys and aliases, never ids of the database, and the lab
 were ever given: superseded, withdrawn and extra ones say so in columns of their own.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F
-
 from annotation import baselines, probing, tasktypes, taxonomy, trails
 from annotation.fields import Field
 from annotation.models import (
+    Comment,
     Item,
     Label,
+    Mark,
     PracticeRound,
     Project,
     Resolution,
     Revision,
 )
 from annotation.querysets import ItemQuerySet
-from annotation.querysets.parts import in_parts
+from annotation.querysets.parts import in_parts, streamed
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,14 @@ class Table:
     """The columns of a table in their order, and its rows of a project, one dict each.
 
     `own` gives all columns of a project where its task type has a say in them; `columns` are then
-    those that every project has.
+    those that every project has. `count` says how many rows there are, where that is known before
+    they are made.
     """
 
     columns: tuple[str, ...]
     rows: Callable[[Project], Iterator[dict[str, Any]]]
     own: Callable[[Project], tuple[str, ...]] | None = None
+    count: Callable[[Project], int] | None = None
 
     def columns_in(self, project: Project) -> tuple[str, ...]:
         return self.own(project) if self.own else self.columns
@@ -54,12 +57,8 @@ def items(project: Project, found: ItemQuerySet | None = None) -> Iterator[dict[
     """Every live item, or those `found`, with its current texts and what is held true of it."""
     found = Item.objects.in_project(project) if found is None else found
     names = _texts()
-    for ids in in_parts(found.order_by("position")):
-        current = Revision.objects.filter(item__among=ids, number=F("item__revision_number"))
-        texts = {one[0]: one for one in current.values_list(*_REVISION)}
-        held = {one[0]: one for one in Resolution.objects.held_of(ids).values_list(*_HELD)}
-        for row in Item.objects.filter(pk__among=ids).order_by("position").values_list(*_ITEM):
-            yield _item(row, texts[row[0]], held.get(row[0], _NOTHING), names)
+    for row in streamed(found.order_by("position"), lambda some: some.told(*_ITEM)):
+        yield _item(row, names)
 
 
 def labels(project: Project) -> Iterator[dict[str, Any]]:
@@ -96,15 +95,15 @@ def practice(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def _item(
-    row: tuple[Any, ...], revision: tuple[Any, ...], held: tuple[Any, ...], names: tuple[str, ...]
-) -> dict[str, Any]:
+def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
     # Made a million times: one tuple of values takes a third of what several dicts take.
-    *beside, fields = row[1:]
-    texts = revision[3]
+    *said, written, fields = row
+    texts = json.loads(written)
     # Texts that only a project's own task type has.
     others = {name: text for name, text in texts.items() if name not in names}
-    values = (*beside, *revision[1:3], *held[1:], *map(texts.get, names), others, fields)
+    said[_FLAGS] = json.loads(said[_FLAGS])
+    said[_VALUES] = said[_VALUES] and json.loads(said[_VALUES])
+    values = (*said, *map(texts.get, names), others, json.loads(fields))
     return dict(zip(_ITEMS, values, strict=True))
 
 
@@ -165,15 +164,15 @@ _LABEL = {
 }
 _LABELS = (*_LABEL, "surgicality")
 _KIND = ("key", "category", "ability", "source_ability", "origin", "purpose", "cluster")
-_ITEM = ("pk", *_KIND, "duplicate_of__key", "flags", "fields")
-_REVISION = ("item_id", "number", "digest", "texts")
 _RESOLVED = ("resolution", "values", "reason", "source", "rule")
-_HELD = ("item_id", "value", "values", "reason", "source", "rule")
-_NOTHING = (None,) * len(_HELD)
+_HELD = ("held__value", "held__values", "held__reason", "held__source", "held__rule")
+_REVISION = ("revision__number", "revision__digest")
+_ITEM = (*_KIND, "repeats", "flags", *_REVISION, *_HELD, "revision__texts", "fields")
 _ITEMS = (
     *_KIND, "duplicate_of", "flags", "revision", "digest", *_RESOLVED, *_texts(), "other_texts",
     "fields",
 )  # fmt: skip
+_FLAGS, _VALUES = _ITEM.index("flags"), _ITEM.index("held__values")
 
 _PRACTICE = (
     "annotator", "round", "size", "needed", "answered", "right", "passed", "feedback",
@@ -182,12 +181,17 @@ _PRACTICE = (
 
 TABLES: dict[str, Table] = {
     "categories": Table(("ability", "category", "items"), categories),
-    "items": Table(_ITEMS, items),
-    "labels": Table(_LABELS, labels, _label_columns),
-    "revisions": Table(trails.REVISIONS, trails.revisions),
-    "resolutions": Table(trails.RESOLUTIONS, trails.resolutions, trails.resolution_columns),
-    "comments": Table(trails.COMMENTS, trails.comments),
-    "marks": Table(trails.MARKS, trails.marks),
+    "items": Table(_ITEMS, items, count=lambda of: Item.objects.in_project(of).count()),
+    "labels": Table(_LABELS, labels, _label_columns, lambda of: of.labels.count()),
+    "revisions": Table(trails.REVISIONS, trails.revisions, count=trails.count_of(Revision)),
+    "resolutions": Table(
+        trails.RESOLUTIONS,
+        trails.resolutions,
+        trails.resolution_columns,
+        trails.count_of(Resolution),
+    ),
+    "comments": Table(trails.COMMENTS, trails.comments, count=trails.count_of(Comment)),
+    "marks": Table(trails.MARKS, trails.marks, count=trails.count_of(Mark)),
     "baseline": Table(baselines.COLUMNS, baselines.rows),
     "practice": Table(_PRACTICE, practice),
     "probes": Table(probing.COLUMNS, probing.rows),

@@ -3,10 +3,10 @@
 Everything ever said is there; what is no longer in force says so in columns of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from annotation import tasktypes
 from annotation.models import Comment, Mark, Project, Resolution, Revision, TaskTypeVersion
@@ -80,6 +80,11 @@ def marks(project: Project) -> Iterator[dict[str, Any]]:
             "created_at": mark.created_at,
             "ended_at": mark.ended_at,
         }
+
+
+def count_of(model: type[Model]) -> Callable[[Project], int]:
+    """How many rows a project has, of what is said of its items."""
+    return lambda project: model._default_manager.filter(item__project=project).count()
 
 
 def _read(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:

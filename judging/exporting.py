@@ -11,9 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from annotation import programs, writing
+from annotation import instants, programs, writing
 from annotation.filters import ItemFilter
 from annotation.models import Event, Item, Job, Membership, Project
+from annotation.querysets import ItemQuerySet
 from annotation.settings import free
 from annotation.tables import items
 from formats.writers import WRITERS
@@ -27,8 +28,8 @@ KEPT = timedelta(days=7)
 LEASE = timedelta(seconds=60)
 # The tables of evaluators, for those who see results; all others are for who manages.
 OF_RESULTS = ("calls", "outcomes")
-# How far an export is, is noted every so many rows.
-NOTE_EVERY = 5_000
+# How far an export is, is told every so many rows.
+TELL_EVERY = 1_000
 CANARY = "canary"
 
 
@@ -103,39 +104,64 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
         stopped=lambda: stopped() or not _unfinished(job).exists(),
         hold=lambda: _hold(job, Q()),
         every=LEASE.total_seconds() / 3,
+        told=lambda line: _tell(job, line),
     )
     return _leave(job, ended)
 
 
-def write(job: Job) -> int:
-    """Write the table that a job is of, and note how far it is; the number of rows."""
-    asked = job.result
-    table, columns = EXPORTS[asked["table"]], EXPORTS[asked["table"]].columns_in(job.project)
-    rows = _narrowed(job) if asked["table"] == "items" else table.rows(job.project)
-    if asked["canary"]:
-        rows, columns = ({**row, CANARY: asked["canary"]} for row in rows), (*columns, CANARY)
+def write(job: Job, told: Callable[[int], object] = int) -> int:
+    """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
+    the number of rows."""
+    _note(job, total=_total(job))
     path(job).parent.mkdir(parents=True, exist_ok=True)
-    with path(job).open("w", encoding="utf-8", newline="") as stream:
-        count = WRITERS[asked["form"]](_noted(job, rows), columns, stream)
-    _note(job, count)
+    with instants.held(), path(job).open("w", encoding="utf-8", newline="") as stream:
+        columns, rows = _asked(job)
+        count = WRITERS[job.result["form"]](_counted(rows, told), columns, stream)
+    _note(job, done=count)
     return count
 
 
-def _narrowed(job: Job) -> Iterator[dict[str, Any]]:
-    every = Item.objects.in_project(job.project)
-    return items(job.project, ItemFilter(job.result["filters"], every).qs)
+def _total(job: Job) -> int | None:
+    if job.result["table"] == "items":
+        return _narrowed(job).count()
+    count = EXPORTS[job.result["table"]].count
+    return count(job.project) if count else None
 
 
-def _noted(job: Job, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _asked(job: Job) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
+    """The columns and the rows that a job is of."""
+    asked, table = job.result, EXPORTS[job.result["table"]]
+    is_of_items = asked["table"] == "items"
+    rows = items(job.project, _narrowed(job)) if is_of_items else table.rows(job.project)
+    if not asked["canary"]:
+        return table.columns_in(job.project), rows
+    marked = ({**row, CANARY: asked["canary"]} for row in rows)
+    return (*table.columns_in(job.project), CANARY), marked
+
+
+def _narrowed(job: Job) -> ItemQuerySet:
+    found = ItemFilter(job.result["filters"], Item.objects.in_project(job.project)).qs
+    assert isinstance(found, ItemQuerySet)
+    return found
+
+
+def _counted(
+    rows: Iterator[dict[str, Any]], told: Callable[[int], object]
+) -> Iterator[dict[str, Any]]:
     for count, row in enumerate(rows):
-        if count % NOTE_EVERY == 0:
-            _note(job, count)
+        if count % TELL_EVERY == 0:
+            told(count)
         yield row
 
 
-def _note(job: Job, count: int) -> None:
+def _tell(job: Job, line: str) -> None:
+    if line.isdigit():
+        _note(job, done=int(line))
+
+
+def _note(job: Job, **values: int | None) -> None:
     with writing.transact():
-        _unfinished(job).update(done=count)
+        _unfinished(job).update(**values)
 
 
 def _hold(job: Job, on: Q) -> bool:

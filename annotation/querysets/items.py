@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
+from django.db.models import (
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    FilteredRelation,
+    OuterRef,
+    Prefetch,
+    Q,
+    Subquery,
+)
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
@@ -159,6 +169,17 @@ class ItemQuerySet(models.QuerySet["Item"]):
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
+    def told(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
+        """These columns of each row, JSON as its text: of `revision__` what it says now, of
+        `held__` what is held true of it, `repeats` the key of what it says again."""
+        original = self.model._default_manager.filter(pk=OuterRef("duplicate_of")).order_by()
+        joined = self.annotate(
+            revision=_only("revisions", number=F("revision_number")),
+            held=_only("resolutions", current=True),
+            repeats=Subquery(original.values("key")),
+        )
+        return joined.values_list(*map(_as_text, columns))
+
     def with_known_answer(self, purpose: str) -> ItemQuerySet:
         """Of a purpose, if what is right of the current texts is known; in their order."""
         known = self._resolutions().filter(
@@ -209,6 +230,17 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def of_cluster(self, item: Item) -> ItemQuerySet:
         """The other items of the same source question."""
         return self.filter(cluster=item.cluster).exclude(pk=item.pk).order_by("position")
+
+
+def _only(relation: str, **conditions: Any) -> FilteredRelation:
+    wanted = {f"{relation}__{name}": value for name, value in conditions.items()}
+    return FilteredRelation(relation, condition=Q(**wanted))
+
+
+def _as_text(column: str) -> str | ExpressionWrapper:
+    """A column, or for JSON its text, which need not be understood to be passed on."""
+    is_json = column.rpartition("__")[2] in ("fields", "flags", "texts", "values")
+    return ExpressionWrapper(F(column), models.TextField()) if is_json else column
 
 
 def _saying(found: Any, column: str, values: Mapping[str, Any]) -> Any:

@@ -1,13 +1,15 @@
 """Many rows, some at a time."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.db import models
+from django.db import connection, models
 
 # As many texts as can be held at once without being felt, and few enough queries.
 PART = 1_000
+# So many rows of some kilobytes PostgreSQL sends at once, and makes the next ones meanwhile.
+SENT = 100
 
 
 def in_parts(found: models.QuerySet[Any, Any], size: int = PART) -> Iterator[list[int]]:
@@ -19,3 +21,22 @@ def in_parts(found: models.QuerySet[Any, Any], size: int = PART) -> Iterator[lis
     ids = array("q", found.values_list("pk", flat=True).iterator(chunk_size=10 * size))
     for start in range(0, len(ids), size):
         yield ids[start : start + size].tolist()
+
+
+def streamed(
+    found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
+) -> Iterator[tuple[Any, ...]]:
+    """What is `told` of all rows, in their order, as the database has it, so JSON as its text.
+
+    PostgreSQL works ahead of who reads. Until the last row is read nothing else can be asked of
+    it on this connection.
+    """
+    if connection.vendor == "postgresql":
+        sql, values = told(found).query.sql_with_params()
+        connection.ensure_connection()
+        with connection.connection.cursor() as cursor:
+            yield from cursor.stream(sql, values, size=SENT)
+        return
+    order = found.query.order_by
+    for ids in in_parts(found):
+        yield from told(found.model._default_manager.filter(pk__among=ids).order_by(*order))

@@ -278,6 +278,8 @@ _OUTCOMES = (
 
 EXPORTS: dict[str, Table] = {
     **{name: made for name, made in annotation_tables.TABLES.items() if name != "categories"},
-    "calls": Table(_CALLS, calls),
-    "outcomes": Table(_OUTCOMES, outcomes),
+    "calls": Table(_CALLS, calls, count=lambda of: Call.objects.filter(run__project=of).count()),
+    "outcomes": Table(
+        _OUTCOMES, outcomes, count=lambda of: Outcome.objects.filter(run__project=of).count()
+    ),
 }

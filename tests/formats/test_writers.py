@@ -151,3 +151,14 @@ def test_csv_comes_back_but_for_the_apostrophes(table):
         assert {name: read.values[name].removeprefix("'") for name in row} == {
             name: text.removeprefix("'") for name, text in row.items()
         }
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("a,\t\"\r\n'; é"), max_size=4), st.sampled_from([",", "\t"]))
+def test_cells_are_quoted_as_the_csv_module_does(cells, delimiter):
+    columns = [str(number) for number in range(len(cells))]
+    defused = ["'" + cell if cell[:1] in ("\t", "\r") else cell for cell in cells]
+    expected = io.StringIO(newline="")
+    csv.writer(expected, delimiter=delimiter).writerows([columns, defused])
+    write = write_csv if delimiter == "," else write_tsv
+    assert written(write, [dict(zip(columns, cells, strict=True))], columns) == expected.getvalue()

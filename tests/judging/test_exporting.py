@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.models import Event, Item, Job, Project
 from judging import exporting
 from judging.engine import bell
-from tests.builders import Cast, cast, make_item, make_resolution
+from tests.builders import Cast, cast, make_item, make_resolution, make_revision
 
 pytestmark = pytest.mark.django_db
 PAGE = "/projects/fbi/exports/"
@@ -82,6 +82,26 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
     assert "Download" in lead.get(PAGE, headers={"HX-Request": "true"}).content.decode()
 
 
+def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "TELL_EVERY", 2)
+    job, lines = ask(lead), list[int]()
+    assert exporting._hold(job, exporting.free(timezone.now()))
+    assert exporting.write(job, lines.append) == 3
+    assert lines == [0, 2]
+    exporting._tell(job, "2")
+    exporting._tell(job, "no number")
+    page = lead.get(PAGE).content.decode()
+    assert '<progress class="meter" max="3" value="2"' in page
+
+
+@pytest.mark.parametrize("table", exporting.EXPORTS)
+def test_the_rows_of_a_table_are_counted_beforehand(lead: Client, people: Cast, table: str) -> None:
+    make_revision(Item.objects.get(key="a"), {"gold": "8"}, author=people.lead)
+    job = ask(lead, table=table)
+    count = exporting.write(job)
+    assert Job.objects.get().total in (None, count)
+
+
 def test_items_are_narrowed_as_on_their_page(lead: Client) -> None:
     rows = made(lead, resolution="valid", annotator="", search="").splitlines()
     assert [json.loads(row)["key"] for row in rows] == ["b"]
@@ -125,9 +145,9 @@ def test_an_export_that_is_cancelled_leaves_nothing(
 ) -> None:
     job, write = ask(lead), exporting.write
 
-    def cancelled_meanwhile(one: Job) -> int:
+    def cancelled_meanwhile(*given: Any) -> int:
         lead.post(f"{PAGE}1/cancel/")
-        return write(one)
+        return write(*given)
 
     monkeypatch.setattr(exporting, "write", cancelled_meanwhile)
     assert not exporting.work(job.pk)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation import instants
 from annotation.models import Event, Project
 from formats.writers import WRITERS
 from judging.results import tables
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
-            with part.open("w", encoding="utf-8", newline="") as stream:
+            with instants.held(), part.open("w", encoding="utf-8", newline="") as stream:
                 columns = table.columns_in(project)
                 count = WRITERS[options["format"]](table.rows(project), columns, stream)
             part.replace(output)

@@ -19,6 +19,7 @@ class Command(BaseCommand):
         if job is None:
             raise CommandError(f"No export {options['job']} waits.", returncode=2)
         try:
-            exporting.write(job)
+            # What is printed is how many rows are done, for the worker, which notes it.
+            exporting.write(job, lambda done: print(done, flush=True))
         except OSError as error:
             raise CommandError(f"The file cannot be written: {error.strerror}.") from error

@@ -11,6 +11,7 @@ ANYWHERE = {
     "401": "No token or session, or one that has ended.",
     "404": "Not there, or not yours to see.",
 }
+LIMITED = {"429": "Too many calls in this minute; `Retry-After` says how many seconds to wait."}
 ASKED = {"400": "The query or the body cannot be read."}
 SENT = {
     "413": "The body is too large.",
@@ -20,8 +21,10 @@ SENT = {
 
 def problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The document, in which every operation says how it fails, in one form (RFC 9457)."""
-    for operation in _operations(result):
+    for method, operation in _operations(result):
         responses = operation["responses"]
+        if method == "get":
+            responses.setdefault("304", {"description": "As your `If-None-Match` has it."})
         for status, words in _alike(operation).items():
             responses.setdefault(status, {"description": words})
         for status, response in responses.items():
@@ -44,12 +47,12 @@ def tokens(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for methods in document["paths"].values():
-        yield from methods.values()
+        yield from methods.items()
 
 
 def _alike(operation: dict[str, Any]) -> dict[str, str]:
     asks = any(one["in"] == "query" for one in operation.get("parameters", ()))
     sends = "requestBody" in operation
-    return ANYWHERE | (ASKED if asks or sends else {}) | (SENT if sends else {})
+    return ANYWHERE | LIMITED | (ASKED if asks or sends else {}) | (SENT if sends else {})

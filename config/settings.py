@@ -12,6 +12,7 @@
 `PROMETHEUS_MULTIPROC_DIR` where processes that serve side by side share what they count
 `EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
 `EMAIL_FROM`     the address that e-mail comes from
+`API_PER_MINUTE` how often a person's programs may call the API; default 6000
 `IMPORT_MEGABYTES`, `IMPORT_ROWS` how much a file may hold that is imported in the browser
 """
 
@@ -161,6 +162,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "config.conditional.tagged",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -257,13 +259,6 @@ FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
-IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
-IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
-FILE_UPLOAD_HANDLERS = [
-    "annotation.uploads.bounded.Bounded",
-    "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
-]
 
 STATIC_URL = "static/"
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT", VAR_DIR / "static"))
@@ -308,6 +303,7 @@ if SITE_URL.startswith("https://"):
     CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [SITE_URL.rstrip("/")]
 
+API_PER_MINUTE: int = _count("API_PER_MINUTE", 6_000)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "annotation.tokens.TokenAuthentication",
@@ -317,6 +313,7 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "config.scopes.InScope",
     ],
+    "DEFAULT_THROTTLE_CLASSES": ["config.limits.PerMinute"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.OneForm",

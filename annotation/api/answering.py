@@ -1,5 +1,6 @@
 """How the API answers: lists by pages, what a body lacks, and what a service refuses."""
 
+from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
 
@@ -8,6 +9,8 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import exception_handler
@@ -66,6 +69,13 @@ class TooLarge(APIException):
     default_detail = "The body is too large. Send less at once."
 
 
+class Changed(APIException):
+    """What the request would change is not what its sender saw."""
+
+    status_code = 412
+    default_detail = "This changed since you read it. Read it again, and send its new ETag."
+
+
 class Pages(LimitOffsetPagination):
     default_limit = 100
     max_limit = 1000
@@ -76,6 +86,19 @@ def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
         raise Unprocessable("The body cannot be used.", dict(body.errors))
     data: dict[str, Any] = body.validated_data
     return data
+
+
+def tag_of(content: bytes) -> str:
+    """The ETag of an answer."""
+    return f'"{sha256(content).hexdigest()[:32]}"'
+
+
+def check_match(request: Request, shown: Any) -> None:
+    """Raises `Changed` if the request is to change something else than what is `shown` now."""
+    tags = request.headers.get("If-Match", "*")
+    tag = tag_of(JSONRenderer().render(shown))
+    if tags != "*" and tag not in [one.strip() for one in tags.split(",")]:
+        raise Changed
 
 
 def problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:

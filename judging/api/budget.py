@@ -3,19 +3,25 @@
 from typing import Any
 
 from django.urls import path
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, ProblemSerializer, checked
+from annotation.api.answering import PROBLEMS, ProblemSerializer, check_match, checked
 from annotation.models import Project
 from judging.models import Run
 from judging.running import budgeting
 from judging.running.budgeting import Spending, Standing
 
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    location=OpenApiParameter.HEADER,
+    description="The ETag of the budget as you read it: nothing is set if it changed meanwhile.",
+)
+CHANGED = {412: OpenApiResponse(ProblemSerializer, "It changed since you read it; nothing is set.")}
 REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
 
 
@@ -65,13 +71,19 @@ class BudgetSerializer(serializers.Serializer[Any]):
 
 
 @extend_schema(methods=["GET"], responses={200: BudgetSerializer, **PROBLEMS})
-@extend_schema(methods=["PUT"], request=CapSerializer, responses={200: BudgetSerializer, **REFUSED})
+@extend_schema(
+    methods=["PUT"],
+    parameters=[IF_MATCH],
+    request=CapSerializer,
+    responses={200: BudgetSerializer, **REFUSED, **CHANGED},
+)
 @api_view(["GET", "PUT"])
 def budget(request: Request, slug: str) -> Response:
     """What the project may spend on evaluators and has spent; a lead's PUT sets the cap."""
     sets = request.method == "PUT"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     if sets:
+        check_match(request, _told(member.project))
         cap = checked(CapSerializer(data=request.data))["cap"]
         budgeting.set_cap(member.project, cap, access.seated(member))
     return Response(_told(member.project))

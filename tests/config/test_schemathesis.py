@@ -9,6 +9,7 @@ from zlib import crc32
 
 import pytest
 import schemathesis
+from django.conf import settings as django_settings
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.utils import timezone
@@ -95,6 +96,7 @@ def program(one_transaction: None, monkeypatch: pytest.MonkeyPatch) -> dict[str,
     people.project.refresh_from_db()
     _judged(people)
     key = _labelled(people)
+    monkeypatch.setattr(django_settings, "API_PER_MINUTE", 10**9)
     monkeypatch.setitem(IN_BODIES, "key", (key,))
     account = people.lead.account
     assert account

@@ -1,0 +1,26 @@
+"""What the API answers has a tag; who has it already, by its tag, is not sent it again."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response, patch_cache_control
+
+from annotation.api.answering import tag_of
+
+TAGGED = {"GET", "HEAD", "PUT"}
+
+
+def tagged(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if not request.path.startswith("/api/") or request.method not in TAGGED:
+            return response
+        if response.status_code != 200 or response.streaming:
+            return response
+        tag = response["ETag"] = tag_of(response.content)
+        patch_cache_control(response, private=True, no_cache=True)
+        if request.method == "PUT":
+            return response
+        return get_conditional_response(request, etag=tag, response=response) or response
+
+    return middleware

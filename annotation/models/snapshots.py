@@ -69,6 +69,9 @@ class FrozenIn(models.Model):
 
     objects = FrozenQuerySet.as_manager()
 
+    # The id of the item's state in another snapshot, where that was asked for.
+    before: int | None = None
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["snapshot", "item"], name="frozen_in_snapshot"),

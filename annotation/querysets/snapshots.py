@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 if TYPE_CHECKING:
     from annotation.models import Project, Snapshot
@@ -38,16 +38,24 @@ class FrozenQuerySet(models.QuerySet[Any]):
         return self.filter(~Exists(self._in(other)))
 
     def changed_since(self, other: Snapshot) -> FrozenQuerySet:
-        """Of items that the other snapshot has in another state, which is `before` then, with
-        `retexted` and `reheld`: whether texts changed, and what is held true."""
-        state = self._in(other).values("frozen")[:1]
-        held = self._in(other).values("frozen__value")[:1]
-        texts = self._in(other).values("frozen__revision")[:1]
-        found = self.annotate(before=Subquery(state)).filter(before__isnull=False)
-        return found.exclude(frozen=F("before")).annotate(
-            reheld=Q(~Q(frozen__value=Subquery(held))),
-            retexted=Q(~Q(frozen__revision=Subquery(texts))),
-        )
+        """Of items that the other snapshot has in another state, whose id is `before` then."""
+        rows = self._in(other)
+        there = self.filter(Exists(rows.exclude(frozen=OuterRef("frozen"))))
+        return there.annotate(before=Subquery(rows.values("frozen")[:1]))
+
+    def retexted(self) -> FrozenQuerySet:
+        """Of those that changed, the ones whose texts did."""
+        return self._unlike("revision")
+
+    def reheld(self) -> FrozenQuerySet:
+        """Of those that changed, the ones that are held for something else."""
+        return self._unlike("value")
+
+    def _unlike(self, column: str) -> FrozenQuerySet:
+        from annotation.models import Frozen
+
+        earlier = Frozen.objects.filter(pk=OuterRef("before"))
+        return self.filter(~Exists(earlier.filter(**{column: OuterRef(f"frozen__{column}")})))
 
     def _in(self, other: Snapshot) -> FrozenQuerySet:
         rows: FrozenQuerySet = self.model.objects.filter(snapshot=other, item=OuterRef("item"))

@@ -27,7 +27,9 @@ def want(project: Project, member: Membership | None, name: str, note: str = "")
 
 def cancel(snapshot: Snapshot, by: Membership) -> bool:
     """Give a snapshot up that is not made; a worker takes away what is there of it."""
-    return snapshot.job is not None and jobs.cancel(snapshot.job, by)
+    if snapshot.job is None or snapshot.made_at is not None:
+        return False
+    return jobs.cancel(snapshot.job, by)
 
 
 def due(now: datetime) -> list[int]:

@@ -14,6 +14,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation import settings
+from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing, living
@@ -55,6 +56,11 @@ KINDS = (
         "import",
         lambda now: imports.due(now),
         lambda pk: imports.work(pk, stopped=asking.STOP.is_set),
+    ),
+    Kind(
+        "snapshot",
+        lambda now: snapshots.due(now),
+        lambda pk: snapshots.work(pk, stopped=asking.STOP.is_set),
     ),
     Kind(
         "export",

@@ -1,13 +1,17 @@
 """Versions of a project that stay as they are."""
 
+import io
+
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from annotation import commenting
+from annotation import commenting, jobs
 from annotation.errors import FieldError
 from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
-from annotation.snapshots import asking, facts, freezing
+from annotation.programs import Ended
+from annotation.snapshots import asking, comparing, facts, freezing
 from tests.builders import (
     Cast,
     cast,
@@ -39,17 +43,14 @@ def freeze(people: Cast, name: str) -> Snapshot:
 
 
 def between(before: Snapshot, after: Snapshot) -> dict[str, set[str]]:
-    """Keys by what became of the items."""
-    found = FrozenIn.objects.of(after)
-    changed = found.changed_since(before)
-    sets = {
-        "added": found.absent_from(before),
-        "removed": FrozenIn.objects.of(before).absent_from(after),
-        "changed": changed,
-        "texts": changed.filter(retexted=True),
-        "held": changed.filter(reheld=True),
-    }
-    return {name: set(one.values_list("item__key", flat=True)) for name, one in sets.items()}
+    """Keys by what became of the items; the numbers of a kind are those of its items."""
+    sets = {kind: set(keys(before, after, kind)) for kind in comparing.KINDS}
+    assert comparing.counts(before, after) == {kind: len(found) for kind, found in sets.items()}
+    return sets
+
+
+def keys(before: Snapshot, after: Snapshot, kind: str) -> list[str]:
+    return list(comparing.found(before, after, kind).values_list("item__key", flat=True))
 
 
 def test_nothing_changed_is_the_same_digest_and_shares_all_states(people: Cast) -> None:
@@ -75,6 +76,28 @@ def test_what_was_done_between_two_is_told_by_item(people: Cast) -> None:
         "texts": {"a"},
         "held": {"a", "b"},
     }
+
+
+def test_an_item_is_compared_fact_by_fact(people: Cast) -> None:
+    Item.objects.filter(key="a").update(flags=["odd"])
+    first = freeze(people, "v1")
+    item = Item.objects.get(key="a")
+    item.category, item.fields = "spelling", {"language": "de", "n": 0.1, "new": [1]}
+    item.save()
+    make_resolution(item, "invalid")
+    make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
+    found = comparing.found(first, freeze(people, "v2"), "changed")
+    [change] = comparing.changes(found, "changed")
+    said = [(one.name, one.old, one.new) for one in change.facts]
+    assert said == [
+        ("category", "number-errors", "spelling"),
+        ("language", "en", "de"),
+        ("new", None, [1]),
+        ("revision", 1, 2),
+        ("resolution", None, "invalid"),
+        ("source of the resolution", None, "imported"),
+        ("rule of the resolution", None, "accepted at import"),
+    ]
 
 
 def test_a_label_alone_is_a_change(people: Cast) -> None:
@@ -212,3 +235,45 @@ def test_states_are_read_in_a_fixed_number_of_queries(
         found = list(facts.states(people.project))
     assert [one.facts["key"] for one in found] == ["a", "b", "c"]
     assert found[0].value == "valid"
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a program of its own would do is done here: it would not see the tests' database."""
+
+    def run(job: Job, command: list[str], stopped: object) -> Ended:
+        call_command(*command[2:])
+        return Ended(0, "")
+
+    monkeypatch.setattr(jobs, "run", run)
+
+
+def test_a_worker_makes_what_was_asked_for_and_notes_it(people: Cast, here: None) -> None:
+    snapshot = asking.want(people.project, people.lead, "v1")
+    assert asking.work(snapshot.job_id)
+    assert not asking.work(snapshot.job_id)
+    snapshot.refresh_from_db()
+    assert snapshot.items == 3
+    job = Job.objects.get()
+    assert (job.state, job.done) == (Job.State.FINISHED, 3)
+    assert asking.due(timezone.now()) == []
+
+
+def test_the_command_makes_one_and_tells_its_digest(people: Cast, here: None) -> None:
+    said = io.StringIO()
+    call_command("snapshot", project=people.project.slug, name="v1", stdout=said)
+    digest = Snapshot.objects.get().digest
+    assert said.getvalue() == f"v1: 3 items, digest {digest}\n"
+    for name, why in (("v1", "has this name"), (" ", "1 to 80"), ("x" * 81, "1 to 80")):
+        with pytest.raises(CommandError, match=why):
+            call_command("snapshot", project=people.project.slug, name=name)
+
+
+def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(
+    people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "run", lambda *_: Ended(1, "No space is left."))
+    snapshot = asking.want(people.project, people.lead, "v1")
+    assert not asking.work(snapshot.job_id)
+    assert Job.objects.get().message == "No space is left."
+    assert not Snapshot.objects.exists()

@@ -1,0 +1,111 @@
+"""What changed between two snapshots of a project, in sum and item by item."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.memory import memory
+from annotation.models import Frozen, FrozenIn, Snapshot
+from annotation.querysets.snapshots import FrozenQuerySet
+
+# Seconds.
+REMEMBERED = 24 * 60 * 60
+# By what one may ask for, in the words of the page.
+KINDS = {
+    "added": "added",
+    "removed": "taken out",
+    "changed": "changed",
+    "texts": "with other texts",
+    "held": "held for something else",
+}
+# What snapshots know of an item, in the words of the page; the rest are called as they are.
+WORDS = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
+_HELD = ("value", "values", "source", "rule", "reason", "comment")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that is not as it was; None where there was none, or is none."""
+
+    name: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True)
+class Change:
+    """An item that is not as it was: `kind` is added, removed or changed."""
+
+    key: str
+    kind: str
+    facts: tuple[Fact, ...]
+
+
+def found(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
+    """States of the items of a kind, those of `removed` from `before`, in the order of items."""
+    if kind == "removed":
+        states = FrozenIn.objects.of(before).absent_from(after)
+    elif kind == "added":
+        states = FrozenIn.objects.of(after).absent_from(before)
+    else:
+        states = FrozenIn.objects.of(after).changed_since(before)
+        states = states.retexted() if kind == "texts" else states
+        states = states.reheld() if kind == "held" else states
+    return states.order_by("item__position")
+
+
+def counts(before: Snapshot, after: Snapshot) -> dict[str, int]:
+    """How many items each kind has. Counted once, since neither snapshot can change: that takes
+    seconds for a million items."""
+
+    def counted() -> dict[str, int]:
+        return {kind: found(before, after, kind).count() for kind in KINDS}
+
+    name = f"changes-{before.project_id}-{before.digest}-{after.digest}"
+    kept: dict[str, int] = memory.get_or_set(name, counted, timeout=REMEMBERED)
+    return kept
+
+
+def changes(states: Iterable[FrozenIn], kind: str) -> Iterator[Change]:
+    """What changed of these items, in a query for all: with `changed` ones, fact by fact."""
+    states = list(states)
+    there = [one.frozen_id for one in states]
+    earlier = [one.before for one in states if one.before is not None]
+    rows = Frozen.objects.filter(pk__among=there + earlier).values_list("pk", "facts")
+    facts: dict[int, dict[str, Any]] = dict(rows)
+    for one in states:
+        now = facts[one.frozen_id]
+        if one.before is None:
+            yield Change(now["key"], kind, ())
+        else:
+            yield Change(now["key"], "changed", tuple(_differing(facts[one.before], now)))
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if name == "held":
+            yield from _of_resolution(before or {}, after or {})
+        elif name == "labels":
+            yield Fact("labels in force", len(before or ()), len(after or ()))
+        elif name == "fields":
+            yield from _of_fields(before or {}, after or {})
+        elif name != "texts":  # the number of the revision says so
+            yield Fact(WORDS.get(name, name), before, after)
+
+
+def _of_resolution(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
+    for name in _HELD:
+        before, after = old.get(name) or None, new.get(name) or None
+        if before != after:
+            yield Fact(
+                "resolution" if name == "value" else f"{name} of the resolution", before, after
+            )
+
+
+def _of_fields(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            yield Fact(name, old.get(name), new.get(name))

@@ -1,0 +1,116 @@
+"""Versions of a project under a name: their list, one of them, and what changed between two."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation import access, seeing
+from annotation.errors import FieldError
+from annotation.models import Membership, Snapshot
+from annotation.snapshots import asking, comparing
+from annotation.views.painting import HtmxRequest
+
+A_PAGE = 50
+
+
+class SnapshotForm(forms.Form):
+    name = forms.CharField(
+        max_length=asking.LONGEST, help_text="As a paper would call it, such as v1. It stays."
+    )
+    note = forms.CharField(
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea({"rows": 2}),
+        help_text="What it is for, for those who come after you.",
+    )
+
+
+class AskedForm(forms.Form):
+    """Which two snapshots are compared, and what of it is listed."""
+
+    against = forms.IntegerField(required=False, min_value=1, label="Compared with")
+    what = forms.ChoiceField(
+        required=False, choices=[*comparing.KINDS.items()], label="Items that were"
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
+    """All snapshots of a project; a POST asks for one."""
+    asked = request.method == "POST"
+    member = access.member_for(request, slug, right="manage" if asked else "items")
+    form = SnapshotForm(request.POST if asked else None)
+    if asked and form.is_valid():
+        try:
+            asking.want(member.project, access.seated(member), **form.cleaned_data)
+        except FieldError as error:
+            form.add_error(error.field, str(error))
+        else:
+            return redirect("snapshots", slug)
+    found = list(Snapshot.objects.in_project(member.project).for_list())
+    context: dict[str, Any] = {"project": member.project, "member": member, "form": form}
+    context |= {"snapshots": found, "busy": any(one.made_at is None for one in found)}
+    template = "annotation/snapshots.html" + ("#made" if request.htmx else "")
+    return render(request, template, context, status=422 if asked else 200)
+
+
+@require_safe
+@login_required
+def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """One snapshot, and what changed since another one, by default the one before it.
+
+    That the member sees what was held true of items is noted.
+    """
+    member = access.member_for(request, slug, right="items")
+    made = Snapshot.objects.in_project(member.project).made().for_list()
+    one = made.filter(number=number).first()
+    if one is None:
+        messages.error(request, f"There is no snapshot {number}, or it is not made yet.")
+        return redirect("snapshots", slug)
+    others = [other for other in made if other.pk != one.pk]
+    form = AskedForm(request.GET)
+    asked = form.cleaned_data if form.is_valid() else {}
+    against = _against(one, others, asked.get("against"))
+    context: dict[str, Any] = {"project": member.project, "member": member, "snapshot": one}
+    context |= {"others": others, "against": against}
+    if against:
+        context |= _compared(request, member, (against, one), asked.get("what") or "changed")
+    return render(request, "annotation/snapshot.html", context)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Give up a snapshot that is not made yet."""
+    member = access.member_for(request, slug, right="manage")
+    found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
+    if found is None or not asking.cancel(found, access.seated(member)):
+        messages.error(request, f"Snapshot {number} is made already, or is not there.")
+    return redirect("snapshots", slug)
+
+
+def _against(one: Snapshot, others: list[Snapshot], number: int | None) -> Snapshot | None:
+    """The snapshot of this number, else the last one before, else any."""
+    asked = [other for other in others if other.number == number]
+    earlier = [other for other in others if other.number < one.number]
+    return next(iter((*asked, *earlier, *others)), None)
+
+
+def _compared(
+    request: HttpRequest, member: Membership, pair: tuple[Snapshot, Snapshot], what: str
+) -> dict[str, Any]:
+    page = Paginator(comparing.found(*pair, what), A_PAGE).get_page(request.GET.get("page"))
+    states = list(page.object_list)
+    seeing.note_all(member, [one.item_id for one in states], now=timezone.now())
+    counts = comparing.counts(*pair)
+    kinds = [(kind, words, counts[kind]) for kind, words in comparing.KINDS.items()]
+    changes = list(comparing.changes(states, what))
+    return {"page": page, "what": what, "kinds": kinds, "changes": changes}

@@ -1,0 +1,100 @@
+"""The pages of snapshots."""
+
+import pytest
+from django.test import Client
+
+from annotation.models import Item, Mark, Snapshot
+from annotation.snapshots import asking, freezing
+from tests.builders import Cast, cast, make_item, make_resolution
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+
+@pytest.fixture
+def people() -> Cast:
+    people = cast()
+    for key in ("a", "b", "c"):
+        make_item(people.project, key)
+    return people
+
+
+def freeze(people: Cast, name: str) -> None:
+    freezing.freeze(asking.want(people.project, people.lead, name))
+
+
+def browser(people: Cast, name: str) -> Client:
+    client = Client()
+    account = people.account(name)
+    assert account
+    client.force_login(account)
+    return client
+
+
+def address(people: Cast, rest: str = "") -> str:
+    return f"/projects/{people.project.slug}/snapshots/{rest}"
+
+
+def test_a_lead_asks_for_one_and_a_researcher_reads_it(people: Cast) -> None:
+    lead = browser(people, "lead")
+    lead.post(address(people), {"name": "v1", "note": "As submitted."})
+    page = lead.get(address(people)).content.decode()
+    assert "Waits for a worker" in page
+    assert 'aria-busy="true"' in page
+    freezing.freeze(Snapshot.objects.get())
+    page = browser(people, "researcher").get(address(people, "1/")).content.decode()
+    assert Snapshot.objects.get().digest in page
+    assert "As submitted." in page
+    assert "no other snapshot" in page
+
+
+def test_a_name_that_is_taken_or_missing_is_said_at_its_field(people: Cast) -> None:
+    freeze(people, "v1")
+    lead = browser(people, "lead")
+    for name, said in (("v1", "has this name"), ("", "This field is required")):
+        answer = lead.post(address(people), {"name": name})
+        assert answer.status_code == 422
+        assert said in answer.content.decode()
+    assert Snapshot.objects.count() == 1
+
+
+def test_the_page_tells_what_changed_since_the_one_before(people: Cast) -> None:
+    freeze(people, "v1")
+    make_resolution(Item.objects.get(key="a"), "invalid")
+    make_item(people.project, "d")
+    freeze(people, "v2")
+    researcher = browser(people, "researcher")
+    page = researcher.get(address(people, "2/")).content.decode()
+    assert "What changed since v1" in page
+    assert 'items/a/">a</a>' in page
+    assert "<b><bdi>invalid</bdi></b>" in page
+    page = researcher.get(address(people, "2/?what=added")).content.decode()
+    assert 'items/d/">d</a>' in page
+    assert 'items/a/">a</a>' not in page
+    page = researcher.get(address(people, "1/?against=2&what=removed")).content.decode()
+    assert 'items/d/">d</a>' in page
+
+
+def test_who_reads_what_was_held_true_labels_informed(people: Cast) -> None:
+    freeze(people, "v1")
+    make_resolution(Item.objects.get(key="a"), "invalid")
+    freeze(people, "v2")
+    browser(people, "lead").get(address(people, "2/"))
+    assert Mark.objects.filter(member=people.lead, item__key="a", kind=Mark.Kind.SEEN).exists()
+
+
+@pytest.mark.parametrize("rest", ["9/", "1/?against=9&what=nothing", "1/?against=x&page=99"])
+def test_odd_addresses_lead_somewhere(people: Cast, rest: str) -> None:
+    freeze(people, "v1")
+    answer = browser(people, "researcher").get(address(people, rest), follow=True)
+    assert answer.status_code == 200
+
+
+def test_one_that_waits_can_be_cancelled_and_one_that_is_made_cannot(people: Cast) -> None:
+    freeze(people, "v1")
+    lead = browser(people, "lead")
+    asking.want(people.project, people.lead, "v2")
+    lead.post(address(people, "2/cancel/"))
+    lead.post(address(people, "1/cancel/"))
+    page = lead.get(address(people)).content.decode()
+    assert "Given up" in page
+    assert "Snapshot 1 is made already" in page

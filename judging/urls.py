@@ -5,6 +5,7 @@ from judging.views import (
     budget,
     endpoints,
     exports,
+    jobs,
     paper,
     remaking,
     replies,
@@ -15,6 +16,7 @@ from judging.views import (
 from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
+JOB = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
 
 urlpatterns = [
@@ -59,6 +61,9 @@ urlpatterns = [
     path("projects/<slug:slug>/exports/", exports.exports, name="exports"),
     path("projects/<slug:slug>/exports/<int:number>/", exports.export, name="export"),
     path("projects/<slug:slug>/exports/<int:number>/cancel/", exports.cancel, name="export-cancel"),
+    path("projects/<slug:slug>/jobs/", jobs.jobs, name="jobs"),
+    path(JOB + "cancel/", jobs.steer, {"step": "cancel"}, name="job-cancel"),
+    path(JOB + "again/", jobs.steer, {"step": "again"}, name="job-again"),
     path("projects/<slug:slug>/archives/", paper.archives, name="archives"),
     path("projects/<slug:slug>/archives/<int:number>/", paper.archive, name="archive"),
     path(

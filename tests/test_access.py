@@ -155,6 +155,9 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/exports/": {"GET": "results", "POST": "results"},
     "projects/<slug:slug>/exports/<int:number>/": {"GET": "results"},
     "projects/<slug:slug>/exports/<int:number>/cancel/": {"POST": "results"},
+    "projects/<slug:slug>/jobs/": {"GET": "results"},
+    "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/cancel/": {"POST": "results"},
+    "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/again/": {"POST": "results"},
     "projects/<slug:slug>/archives/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/archives/<int:number>/": {"GET": "manage"},
     "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>": {"GET": "results"},
@@ -252,7 +255,7 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
     names = {"slug": people.project.slug, "key": key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
     names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
-    names |= {"picture": "svg", "text": "txt", "uidb36": "1"}
+    names |= {"picture": "svg", "text": "txt", "uidb36": "1", "kind": "export"}
     wanted = inviting.Wanted(alias="newcomer", role="annotator")
     names["invitation"] = inviting.invite(people.lead, wanted, now=timezone.now())[1]
     return names | {"url": "nothing", "id": "1"}

@@ -1,0 +1,45 @@
+"""What takes long in a project: how far it is, who asked, and what can be done about it."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation import access
+from judging import working
+
+PAGE = 50
+
+
+@require_safe
+@never_cache
+@login_required
+def jobs(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every import, export, archive, snapshot and run that the member sees, the last first."""
+    member = access.member_for(request, slug, right="results")
+    page = Paginator(working.listed(member), PAGE).get_page(request.GET.get("page"))
+    entries = working.shown(list(page.object_list), member)
+    context = {
+        "project": member.project,
+        "member": member,
+        "page": page,
+        "entries": entries,
+        "busy": any(entry.is_under_way for entry in entries),
+    }
+    template = "judging/jobs.html" + ("#jobs" if request.headers.get("HX-Request") else "")
+    return render(request, template, context)
+
+
+@require_POST
+@login_required
+def steer(request: HttpRequest, slug: str, kind: str, number: int, step: str) -> HttpResponse:
+    """Cancel a job, or have one that failed done again."""
+    member = access.member_for(request, slug, right="results")
+    job = working.called(member, kind, number)
+    act = {"cancel": working.cancel, "again": working.again}[step]
+    if job is None or not act(job, access.seated(member)):
+        messages.error(request, "There is nothing to do about this job any more. See its state.")
+    return redirect("jobs", slug)

@@ -1,0 +1,221 @@
+"""All that takes long in a project, in one list: jobs of every kind and runs.
+
+A kind of job says who sees it, where it lies, and what can be done about it; what it is doing
+stands in the job itself. A new kind that is not named here is for leads, and can be cancelled.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+from django.db.models import Q, QuerySet, Value
+from django.utils import timezone
+
+from annotation import jobs, writing
+from annotation import settings as places
+from annotation.models import Event, Job, Membership
+from annotation.snapshots import asking as snapshots
+from annotation.uploads import jobs as imports
+from annotation.uploads import places as uploads
+from judging import exporting
+from judging.models import Run
+from judging.paper import jobs as archives
+from judging.running import runs, tallies
+
+# What the audit calls it.
+AGAIN = "job again"
+MOVING = (Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED)
+JOB, RUN = "job", "run"
+
+
+def _import_state(job: Job) -> str:
+    """What a person still has to say keeps no worker busy."""
+    asks = job.state == Job.State.WAITING and job.result["step"] in (uploads.CHOOSE, uploads.READY)
+    return "waits for a person" if asks else job.state
+
+
+def _import_is_there(job: Job) -> bool:
+    return not job.result["deleted"] and job.result["step"] == uploads.STORE
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How jobs of one kind are shown. `page` is the name of the page they were asked for on, which
+    takes the job's number if `numbered`."""
+
+    title: str
+    page: str = ""
+    numbered: bool = False
+    of: Callable[[Job], str] = lambda job: ""
+    state: Callable[[Job], str] = lambda job: job.state
+    sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
+    cancel: Callable[[Job, Membership], bool] | None = jobs.cancel
+    can_again: Callable[[Job], bool] = lambda job: True
+
+
+KINDS: dict[str, Kind] = {
+    imports.KIND: Kind(
+        "Import",
+        "import",
+        numbered=True,
+        of=lambda job: str(job.result["name"]),
+        state=_import_state,
+        cancel=lambda job, member: imports.cancel(job, member, timezone.now()),
+        can_again=_import_is_there,
+    ),
+    exporting.KIND: Kind(
+        "Export",
+        "exports",
+        of=lambda job: f"{job.result['table']}, {job.result['form']}",
+        sees=lambda member: Q(result__table__in=exporting.offered(member)),
+        cancel=exporting.cancel,
+    ),
+    archives.KIND: Kind("Archive of results", "archives"),
+    snapshots.KIND: Kind(
+        "Snapshot",
+        "snapshots",
+        of=lambda job: str(job.result["name"]),
+        # Of one that failed all is taken away, so that its name is free for a new one.
+        can_again=lambda job: False,
+    ),
+    # It only follows the settings, and ends soon.
+    places.IN_LINE: Kind("Places of items", "settings", cancel=None),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the list. `done` and `total` are None where there is nothing to count."""
+
+    title: str
+    state: str
+    owner: str
+    asked: datetime
+    ended: datetime | None
+    message: str
+    page: str = ""
+    number: int | None = None
+    numbered: bool = False
+    of: str = ""
+    done: int | None = None
+    total: int | None = None
+    kind: str = ""
+    can_cancel: bool = False
+    can_again: bool = False
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a worker is at it, or is to be."""
+        return self.state in {"waiting", "running", "planning"}
+
+
+def listed(member: Membership) -> QuerySet[Any, Any]:
+    """Which rows the member sees, the last first, as pairs of what they are and their id."""
+    columns = ("what", "pk", "created_at")
+    mine = Job.objects.filter(_seen(member), project=member.project).order_by()
+    every = mine.annotate(what=Value(JOB, models.CharField())).values_list(*columns)
+    if not member.can_see_results:
+        return every.order_by("-created_at", "-pk")
+    own = Run.objects.in_project(member.project).order_by()
+    of_runs = own.annotate(what=Value(RUN, models.CharField())).values_list(*columns)
+    return every.union(of_runs, all=True).order_by("-created_at", "-pk")
+
+
+def shown(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[Entry]:
+    """The entries of some rows of the list, in their order, in a fixed number of queries."""
+    ids = {what: [pk for kind, pk, *_ in rows if kind == what] for what in (JOB, RUN)}
+    found: dict[tuple[str, int], Entry] = {}
+    for job in Job.objects.filter(pk__in=ids[JOB]).select_related("member"):
+        found[JOB, job.pk] = _of_job(job, member)
+    asked = Run.objects.filter(pk__in=ids[RUN]).for_list()
+    for run in tallies.with_items(asked, timezone.now()) if ids[RUN] else []:
+        found[RUN, run.pk] = _of_run(run, member)
+    return [found[what, pk] for what, pk, *_ in rows if (what, pk) in found]
+
+
+def called(member: Membership, kind: str, number: int) -> Job | None:
+    """The job of a kind with this number, if the member sees it."""
+    mine = Job.objects.filter(_seen(member), project=member.project, kind=kind)
+    return mine.filter(result__number=number).select_related("member").first()
+
+
+def cancel(job: Job, member: Membership) -> bool:
+    """End a job that is not done; whether there was something to end."""
+    end = _kind(job).cancel
+    return end is not None and job.finished_at is None and end(job, member)
+
+
+def again(job: Job, member: Membership) -> bool:
+    """Have a job that failed or was cancelled done by the next worker, from its start; whether it
+    can be. What it stored before is then found unchanged."""
+    if not _can_again(job):
+        return False
+    anew = {name: value for name, value in job.result.items() if name != "until"}
+    values = {"state": Job.State.WAITING, "finished_at": None, "message": "", "done": 0}
+    with writing.transact():
+        failed = Job.objects.filter(pk=job.pk, state=Job.State.FAILED)
+        if not failed.update(result=anew, **values):
+            return False
+        whose = {"project_id": job.project_id, "member_id": member.pk}
+        Event.record(AGAIN, f"{job.kind} {job.result.get('number', '')}".strip(), **whose)
+    return True
+
+
+def _seen(member: Membership) -> Q:
+    seen = Q(pk__in=[])
+    for name, kind in KINDS.items():
+        seen |= Q(kind=name) & kind.sees(member)
+    return seen | ~Q(kind__in=KINDS) if member.is_lead else seen
+
+
+def _kind(job: Job) -> Kind:
+    return KINDS.get(job.kind) or Kind(job.kind.replace("-", " ").capitalize())
+
+
+def _can_again(job: Job) -> bool:
+    return job.state == Job.State.FAILED and _kind(job).can_again(job)
+
+
+def _of_job(job: Job, member: Membership) -> Entry:
+    kind, number = _kind(job), job.result.get("number")
+    return Entry(
+        title=kind.title,
+        state=kind.state(job),
+        owner=job.member.alias if job.member else "",
+        asked=job.created_at,
+        ended=job.finished_at,
+        message=job.message,
+        page=kind.page,
+        number=number,
+        numbered=kind.numbered,
+        of=kind.of(job),
+        # What counts nothing has no progress to show.
+        done=job.done if job.done or job.total else None,
+        total=job.total,
+        kind=job.kind,
+        can_cancel=number is not None and kind.cancel is not None and job.finished_at is None,
+        can_again=number is not None and _can_again(job),
+    )
+
+
+def _of_run(run: Run, member: Membership) -> Entry:
+    items, asked = run.counted, run.kind not in runs.UNASKED
+    return Entry(
+        title="Run",
+        state=run.state,
+        owner=run.member.alias if run.member else "",
+        asked=run.created_at,
+        ended=None if run.state in MOVING else run.finished_at or run.created_at,
+        message=run.reason,
+        page="run",
+        number=run.number,
+        numbered=True,
+        of=f"{run.strategy.slug} at {run.endpoint.name}",
+        done=items.items - items.pending,
+        total=items.items,
+        kind=RUN,
+        can_cancel=member.can_run and run.state in MOVING,
+        can_again=member.can_run and asked and run.state in runs.TRIED and bool(items.missing),
+    )

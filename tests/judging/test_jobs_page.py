@@ -1,0 +1,195 @@
+"""The page of jobs: everything that takes long, for who may see it, with what can be done."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Event, Job
+from annotation.uploads import places
+from judging import exporting, working
+from judging.exporting import Wish
+from judging.models import Run
+from tests.builders import Cast, cast, make_item, make_member, make_project, make_resolution
+from tests.judging.builders_judging import make_run
+
+pytestmark = pytest.mark.django_db
+databases = pytest.mark.databases
+
+
+@pytest.fixture
+def people() -> Cast:
+    people = cast()
+    make_resolution(make_item(people.project, "a"))
+    return people
+
+
+def browser(people: Cast, name: str) -> Client:
+    client = Client()
+    client.force_login(people.account(name))
+    return client
+
+
+def address(people: Cast, rest: str = "") -> str:
+    return f"/projects/{people.project.slug}/jobs/{rest}"
+
+
+def make_job(people: Cast, kind: str, **values: Any) -> Job:
+    told = {"number": Job.objects.filter(kind=kind).count() + 1, **values.pop("result", {})}
+    return Job.objects.create(
+        project=people.project, kind=kind, member=people.lead, result=told, **values
+    )
+
+
+def make_import(people: Cast, step: str, **values: Any) -> Job:
+    told = {"name": "items.csv", "step": step, "deleted": False}
+    return make_job(people, "import", result=told | values.pop("result", {}), **values)
+
+
+def entries(people: Cast, name: str) -> list[working.Entry]:
+    member = getattr(people, name)
+    return working.shown(list(working.listed(member)), member)
+
+
+@databases
+def test_jobs_and_runs_stand_in_one_list_the_last_first(people: Cast) -> None:
+    first = make_import(people, places.STORE)
+    run = make_run(people.project)
+    last = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    now = timezone.now()
+    Job.objects.filter(pk=first.pk).update(created_at=now - timedelta(hours=2))
+    Run.objects.filter(pk=run.pk).update(created_at=now - timedelta(hours=1))
+    Job.objects.filter(pk=last.pk).update(created_at=now)
+    assert [one.title for one in entries(people, "lead")] == ["Export", "Run", "Import"]
+
+
+def test_a_line_says_what_how_far_by_whom_and_how_it_ended(people: Cast) -> None:
+    make_import(people, places.STORE, state="running", done=1200, total=5000)
+    make_job(people, "freeze-results", state="failed", message="The disk is full.")
+    page = browser(people, "lead").get(address(people)).content.decode()
+    assert "items.csv" in page
+    assert "1,200 of 5,000" in page
+    assert "The disk is full." in page
+    assert f"by {people.lead.alias}" in page
+
+
+@databases
+def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> None:
+    make_import(people, places.STORE)
+    make_job(people, "freeze-results")
+    make_job(people, "something-new")
+    exporting.want(people.project, people.lead, Wish("labels", "csv"))
+    exporting.want(people.project, people.lead, Wish("outcomes", "csv"))
+    make_run(people.project)
+    assert {one.of or one.title for one in entries(people, "researcher")} >= {"outcomes, csv"}
+    assert sorted(one.title for one in entries(people, "researcher")) == ["Export", "Run"]
+    assert len(entries(people, "lead")) == 6
+
+
+def test_a_job_of_another_project_is_neither_seen_nor_steered(people: Cast) -> None:
+    export = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    Job.objects.filter(pk=export.pk).update(result=export.result | {"number": 7})
+    other = cast_elsewhere(people)
+    assert working.called(people.lead, "export", 7)
+    assert working.called(other, "export", 7) is None
+    assert list(working.listed(other)) == []
+
+
+def cast_elsewhere(people: Cast) -> Any:
+    return make_member(make_project(), role="lead")
+
+
+def test_who_may_cancels_and_the_line_says_who_did(people: Cast) -> None:
+    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    answer = browser(people, "lead").post(address(people, "export/1/cancel/"), follow=True)
+    job.refresh_from_db()
+    assert job.state == "failed"
+    assert f"Cancelled by {people.lead.alias}." in answer.content.decode()
+
+
+def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
+    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    answer = browser(people, "researcher").post(address(people, "export/1/cancel/"), follow=True)
+    job.refresh_from_db()
+    assert job.state == "waiting"
+    assert "There is nothing to do about this job" in answer.content.decode()
+
+
+@databases
+def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: Cast) -> None:
+    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    Job.objects.filter(pk=job.pk).update(
+        state="failed",
+        finished_at=timezone.now(),
+        message="No room.",
+        done=5,
+        result=job.result | {"until": 1.0},
+    )
+    browser(people, "lead").post(address(people, "export/1/again/"))
+    job.refresh_from_db()
+    assert (job.state, job.message, job.done, job.finished_at) == ("waiting", "", 0, None)
+    assert "until" not in job.result
+    assert job.pk in exporting.due(timezone.now())
+    assert Event.objects.filter(kind=working.AGAIN, subject="export 1").count() == 1
+
+
+@pytest.mark.parametrize("state", ["waiting", "running", "finished"])
+def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
+    job = make_job(people, "freeze-results", state=state)
+    assert not working.again(job, people.lead)
+    job.refresh_from_db()
+    assert job.state == state
+
+
+def test_an_import_whose_file_is_gone_cannot_be_done_again(people: Cast) -> None:
+    there = make_import(people, places.STORE, state="failed")
+    gone = make_import(people, places.STORE, state="failed", result={"deleted": True})
+    assert not working.again(gone, people.lead)
+    assert working.again(there, people.lead)
+
+
+def test_an_import_that_waits_for_a_person_says_so_and_keeps_no_page_busy(people: Cast) -> None:
+    make_import(people, places.READY)
+    page = browser(people, "lead").get(address(people)).content.decode()
+    assert "waits for a person" in page
+    assert "every 2s" not in page
+
+
+def test_a_page_with_something_under_way_asks_for_its_table_alone(people: Cast) -> None:
+    make_import(people, places.STORE, state="running")
+    client = browser(people, "lead")
+    assert "every 2s" in client.get(address(people)).content.decode()
+    part = client.get(address(people), headers={"hx-request": "true"}).content.decode()
+    assert part.lstrip().startswith('<section class="sheet" id="jobs"')
+
+
+def test_an_empty_project_says_what_would_be_here(people: Cast) -> None:
+    page = browser(people, "lead").get(address(people)).content.decode()
+    assert "will be listed with how far it is" in page
+
+
+def test_a_kind_that_nobody_named_is_for_leads_and_can_be_cancelled(people: Cast) -> None:
+    job = make_job(people, "something-new")
+    [entry] = entries(people, "lead")
+    assert (entry.title, entry.can_cancel) == ("Something new", True)
+    assert working.cancel(job, people.lead)
+
+
+@databases
+def test_a_page_costs_the_same_queries_however_much_it_lists(
+    people: Cast, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(20):
+        make_import(people, places.STORE)
+        make_run(people.project)
+    with django_assert_max_num_queries(8):
+        assert len(entries(people, "lead")) == 40
+
+
+def test_what_a_file_is_called_stands_there_as_text(people: Cast) -> None:
+    make_import(people, places.STORE, result={"name": "<script>alert(1)</script>\u202e.csv"})
+    page = browser(people, "lead").get(address(people)).content.decode()
+    assert "<script>alert(1)" not in page

@@ -18,4 +18,5 @@ urlpatterns = [
     path("", include("judging.api.endpoints")),
     path("", include("judging.api.strategies")),
     path("", include("judging.api.budget")),
+    path("", include("judging.api.exports")),
 ]

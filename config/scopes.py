@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # it looks this module up while it is being read
 
 READ = "read"
 WRITES = {
+    # A file of what can be read anyway.
+    READ: "api-exports api-export-cancel",
     "label": (
         "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
         " api-case-next api-case-labels api-case-requests api-comments api-comments-withdraw"
@@ -24,7 +26,7 @@ WRITES = {
         " api-strategy-retire api-strategy-delete api-strategy-back api-strategy-versions"
         " api-strategy-preview api-strategy-parse"
     ),
-    "manage": "api-budget",
+    "manage": "api-budget api-snapshots",
 }
 _SCOPES = {name: scope for scope, names in WRITES.items() for name in names.split()}
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation import inviting
 from annotation.models import ApiToken
+from judging import exporting
 from judging.preparing import selecting
 from judging.running import runs
 from tests.builders import Cast, cast, make_item, make_resolution
@@ -220,6 +221,10 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/budget/": {"GET": "results", "PUT": "manage"},
     "api/v1/projects/<slug:slug>/results/<slug:table>/": {"GET": "results"},
     "api/v1/projects/<slug:slug>/methods/": {"GET": "results"},
+    "api/v1/projects/<slug:slug>/exports/": {"GET": "results", "POST": "results"},
+    "api/v1/projects/<slug:slug>/exports/<int:number>/": {"GET": "results"},
+    "api/v1/projects/<slug:slug>/exports/<int:number>/cancel/": {"POST": "results"},
+    "api/v1/projects/<slug:slug>/exports/<int:number>/file/": {"GET": "results"},
 }
 OF_DJANGO = ("admin/", "accounts/")
 # The admin's own pages are many and made by Django: one rule for all but the way in and out.
@@ -247,6 +252,7 @@ def world(db: None) -> World:
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
+    exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
     return World(people, names_in(people, "a/b"))
 
 

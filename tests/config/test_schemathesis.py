@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from annotation import commenting
 from annotation.models import ApiToken, Project
 from config.wsgi import application
+from judging import exporting
 from judging.preparing import authoring, selecting
 from tests.builders import Cast, cast, make_guidelines, make_item, make_known, say, take
 from tests.judging.builders_judging import make_items, make_judged
@@ -72,6 +73,8 @@ IN_BODIES: dict[str, tuple[Any, ...]] = {
     "axes": ([],),
     "parameters": ({},),
     "base": (1,),
+    "table": ("items", "calls"),
+    "filters": ({}, {"category": "number-errors"}),
 }
 
 document = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(public=True))
@@ -110,6 +113,7 @@ def _judged(people: Cast) -> None:
         items = make_items(people.project, 2)
         make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
     vanilla = selecting.strategy_version("vanilla")
+    exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
     authoring.copy(people.project, vanilla, slug="ours", member=people.lead)
 
 

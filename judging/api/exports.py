@@ -1,0 +1,171 @@
+"""The API of exports: ask for a table as a file, see how far it is, take it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import FileResponse, Http404
+from django.urls import path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access
+from annotation.api.answering import (
+    PROBLEMS,
+    Conflict,
+    Pages,
+    ProblemSerializer,
+    Unprocessable,
+    checked,
+)
+from annotation.filters import ItemFilter
+from annotation.models import Item, Job, Membership
+from formats.writers import WRITERS
+from judging import clock, exporting
+from judging.results.tables import EXPORTS
+
+REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
+LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
+EXPORT = "projects/<slug:slug>/exports/<int:number>/"
+
+
+class ExportAskedSerializer(serializers.Serializer[Any]):
+    """A table in a format. `filters` narrow items down, by the names of the list of items; with
+    `canary` each row says in a column that it is test data, and holds a string to look for."""
+
+    table = serializers.ChoiceField(choices=[(name, name) for name in EXPORTS])
+    format = serializers.ChoiceField(choices=[(name, name) for name in WRITERS])
+    filters = serializers.DictField(child=serializers.CharField(max_length=2000), default=dict)
+    canary = serializers.BooleanField(default=False)
+
+
+class ExportSerializer(serializers.Serializer[Job]):
+    """An export: `done` rows of `total` so far, null where nobody knows. `file`: whether there is
+    one to take, until `expires`; a failed one says why in `message`."""
+
+    number = serializers.IntegerField(source="result.number")
+    table = serializers.CharField(source="result.table")
+    format = serializers.CharField(source="result.form")
+    filters = serializers.DictField(source="result.filters")
+    canary = serializers.CharField(source="result.canary")
+    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    state = serializers.ChoiceField(choices=Job.State.choices)
+    message = serializers.CharField()
+    done = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    expires = serializers.SerializerMethodField()
+    file = serializers.SerializerMethodField()
+
+    def get_expires(self, job: Job) -> datetime | None:
+        seconds = job.result.get("expires")
+        return datetime.fromtimestamp(seconds, tz=UTC) if seconds else None
+
+    def get_file(self, job: Job) -> bool:
+        return exporting.can_be_taken(job, clock.now())
+
+
+class ExportList(ListAPIView[Job]):
+    """The exports of tables that you may have, the last first, and the place to ask for one."""
+
+    serializer_class = ExportSerializer
+    pagination_class = Pages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Job]:
+        if getattr(self, "swagger_fake_view", False):
+            return Job.objects.none()
+        return exporting.of_member(
+            access.member_for(self.request, self.kwargs["slug"], right="results")
+        )
+
+    @extend_schema(
+        operation_id="projects_exports_create",
+        request=ExportAskedSerializer,
+        responses={201: ExportSerializer, **REFUSED},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Have a worker make a file of a table."""
+        member = access.member_for(request, slug, right="results")
+        wish = _wish(member, checked(ExportAskedSerializer(data=request.data)))
+        job = exporting.want(member.project, access.seated(member), wish)
+        return Response(ExportSerializer(job).data, status=201)
+
+
+@extend_schema(responses={200: ExportSerializer, **PROBLEMS})
+@api_view(["GET"])
+def export(request: Request, slug: str, number: int) -> Response:
+    """One export and how far it is."""
+    return Response(ExportSerializer(_found(request, slug, number)[1]).data)
+
+
+@extend_schema(request=None, responses={200: ExportSerializer, **LATE})
+@api_view(["POST"])
+def cancel(request: Request, slug: str, number: int) -> Response:
+    """End an export that is not done."""
+    member, job = _found(request, slug, number)
+    if not exporting.cancel(job, member):
+        raise Conflict(f"Export {number} was done before it could be cancelled.")
+    job.refresh_from_db()
+    return Response(ExportSerializer(job).data)
+
+
+@extend_schema(
+    responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE},
+)
+@api_view(["GET"])
+def taken(request: Request, slug: str, number: int) -> FileResponse:
+    """The file of an export, once it is made and until its time is over."""
+    _, job = _found(request, slug, number)
+    if not exporting.can_be_taken(job, clock.now()):
+        raise Conflict(
+            f"Export {number} has no file (any more). See its state, or ask for it anew."
+        )
+    name = f"{slug}-{job.result['table']}-{number}.{job.result['form']}"
+    return FileResponse(
+        exporting.path(job).open("rb"),
+        as_attachment=True,
+        filename=name,
+        content_type="application/octet-stream",
+    )
+
+
+def _found(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
+    member = access.member_for(request, slug, right="results")
+    job = exporting.of_member(member).filter(result__number=number).first()
+    if job is None:
+        raise Http404
+    return member, job
+
+
+def _wish(member: Membership, said: dict[str, Any]) -> exporting.Wish:
+    """What is asked for; 422 for a table that the member may not have, or a filter that is none."""
+    table, filters = said["table"], said["filters"]
+    if table not in exporting.offered(member):
+        named = ", ".join(exporting.offered(member))
+        raise Unprocessable(_CANNOT, {"table": [f"Your role may export {named}."]})
+    narrowed = ItemFilter(filters, Item.objects.in_project(member.project))
+    unknown = [] if table == "items" else list(filters)
+    unknown += [name for name in filters if name not in narrowed.filters]
+    if unknown:
+        words = f"{table} cannot be narrowed by {', '.join(dict.fromkeys(unknown))}."
+        raise Unprocessable(_CANNOT, {"filters": [words]})
+    if not narrowed.form.is_valid():
+        raise Unprocessable(_CANNOT, {"filters": narrowed.form.errors.get_json_data()})
+    return exporting.Wish(table, said["format"], filters, said["canary"])
+
+
+_CANNOT = "The body cannot be used."
+
+urlpatterns = [
+    path("projects/<slug:slug>/exports/", ExportList.as_view(), name="api-exports"),
+    path(EXPORT, export, name="api-export"),
+    path(EXPORT + "cancel/", cancel, name="api-export-cancel"),
+    path(EXPORT + "file/", taken, name="api-export-file"),
+]

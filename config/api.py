@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("annotation.api.comments")),
     path("", include("annotation.api.leads")),
     path("", include("annotation.api.practice")),
+    path("", include("annotation.api.snapshots")),
     path("", include("judging.api.making")),
     path("", include("judging.api.runs")),
     path("", include("judging.api.results")),

@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from annotation import inviting
 from annotation.models import ApiToken
+from annotation.snapshots import asking as snapshots
+from annotation.snapshots import freezing
 from judging import exporting
 from judging.preparing import selecting
 from judging.running import runs
@@ -184,6 +186,9 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/adjudications/next/": {"POST": "adjudicate"},
     "api/v1/projects/<slug:slug>/adjudications/labels/": {"POST": "adjudicate"},
     "api/v1/projects/<slug:slug>/adjudications/requests/": {"POST": "adjudicate"},
+    "api/v1/projects/<slug:slug>/snapshots/": {"GET": "items", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/snapshots/<int:number>/": {"GET": "items"},
+    "api/v1/projects/<slug:slug>/snapshots/<int:number>/changes/": {"GET": "items"},
     "api/v1/projects/<slug:slug>/comments/": {"GET": "enter", "POST": "enter"},
     "api/v1/projects/<slug:slug>/comments/withdraw/": {"POST": "enter"},
     "api/v1/projects/<slug:slug>/mentions/": {"GET": "enter"},
@@ -252,6 +257,7 @@ def world(db: None) -> World:
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
+    freezing.freeze(snapshots.want(people.project, None, "v1"))
     exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
     return World(people, names_in(people, "a/b"))
 

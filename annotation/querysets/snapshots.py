@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -10,6 +11,8 @@ from django.db.models import Exists, OuterRef, Subquery
 if TYPE_CHECKING:
     from annotation.models import Project, Snapshot
 
+_NUMBER = re.compile("[0-9]{1,9}")
+
 
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def in_project(self, project: Project) -> SnapshotQuerySet:
@@ -17,6 +20,14 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 
     def made(self) -> SnapshotQuerySet:
         return self.filter(made_at__isnull=False)
+
+    def numbered(self, number: str) -> Snapshot | None:
+        """The one that a text names; nine digits are as many as any has."""
+        return self.filter(number=int(number)).first() if _NUMBER.fullmatch(number) else None
+
+    def before(self, one: Snapshot) -> Snapshot | None:
+        """The last one before another."""
+        return self.filter(number__lt=one.number).order_by("-number").first()
 
     def for_list(self) -> SnapshotQuerySet:
         """The last first, with who made them and how far they are."""

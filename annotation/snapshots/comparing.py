@@ -7,6 +7,7 @@ from typing import Any
 from annotation.memory import memory
 from annotation.models import Frozen, FrozenIn, Snapshot
 from annotation.querysets.snapshots import FrozenQuerySet
+from annotation.snapshots.facts import NAMES
 
 # Seconds.
 REMEMBERED = 24 * 60 * 60
@@ -82,7 +83,7 @@ def changes(states: Iterable[FrozenIn], kind: str) -> Iterator[Change]:
 
 
 def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
-    for name in dict.fromkeys([*old, *new]):
+    for name in NAMES:  # no database keeps the order of an object
         before, after = old.get(name), new.get(name)
         if before == after:
             continue

@@ -19,6 +19,7 @@ _ITEM = {
     "duplicate_of": "duplicate_of__key",
     "parent": "parent__key",
 }
+NAMES = (*_ITEM, "revision", "texts", "held", "labels")
 _HELD = ("value", "values", "reason", "source", "rule", "comment")
 _SAID = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
 

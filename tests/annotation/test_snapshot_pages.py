@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.models import Item, Mark, Snapshot
+from annotation.models import ApiToken, Item, Mark, Snapshot
 from annotation.snapshots import asking, freezing
 from tests.builders import Cast, cast, make_item, make_resolution
 
@@ -98,3 +98,44 @@ def test_one_that_waits_can_be_cancelled_and_one_that_is_made_cannot(people: Cas
     page = lead.get(address(people)).content.decode()
     assert "Given up" in page
     assert "Snapshot 1 is made already" in page
+
+
+# --- the API ------------------------------------------------------------------------------------
+
+
+def program(people: Cast, name: str) -> Client:
+    account = people.account(name)
+    assert account
+    _, key = ApiToken.issue(account, "test")
+    return Client(headers={"Authorization": f"Bearer {key}"})
+
+
+def test_a_program_asks_for_one_and_reads_it_once_it_is_made(people: Cast) -> None:
+    lead = program(people, "lead")
+    api = f"/api/v1{address(people)}"
+    body = {"name": "v1", "note": "As submitted."}
+    answer = lead.post(api, body, content_type="application/json")
+    assert (answer.status_code, answer.json()["made_at"]) == (202, None)
+    freezing.freeze(Snapshot.objects.get())
+    [listed] = program(people, "researcher").get(api).json()["results"]
+    assert listed == lead.get(f"{api}1/").json()
+    assert (listed["digest"], listed["items"]) == (Snapshot.objects.get().digest, 3)
+    again = lead.post(api, body, content_type="application/json")
+    assert (again.status_code, list(again.json()["errors"])) == (422, ["name"])
+
+
+def test_a_program_reads_what_changed(people: Cast) -> None:
+    freeze(people, "v1")
+    make_resolution(Item.objects.get(key="a"), "invalid")
+    make_item(people.project, "d")
+    freeze(people, "v2")
+    researcher, api = program(people, "researcher"), f"/api/v1{address(people)}2/changes/"
+    [changed] = researcher.get(api, {"since": 1}).json()["results"]
+    assert (changed["item"], changed["kind"]) == ("a", "changed")
+    assert changed["facts"][0] == {"name": "resolution", "old": None, "new": "invalid"}
+    [added] = researcher.get(api, {"since": 1, "what": "added"}).json()["results"]
+    assert added == {"item": "d", "kind": "added", "facts": []}
+    assert researcher.get(api).json()["results"] == [changed]
+    asked = [{"since": 9}, {"since": "x" * 99}, {"since": 1, "what": "nothing"}]
+    assert [researcher.get(api, one).status_code for one in asked] == [404, 404, 400]
+    assert researcher.get(api.replace("2/changes", "1/changes")).status_code == 422

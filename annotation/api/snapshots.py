@@ -1,0 +1,157 @@
+"""The API of snapshots: ask for one, read them, and what changed between two."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import path
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.exceptions import ParseError
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, seeing
+from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer, Unprocessable, checked
+from annotation.errors import FieldError
+from annotation.models import FrozenIn, Snapshot
+from annotation.querysets.snapshots import SnapshotQuerySet
+from annotation.snapshots import asking, comparing
+
+OF = "projects/<slug:slug>/snapshots/"
+SINCE = OpenApiParameter(
+    "since", int, description="The number of another; default: the one before."
+)
+WHAT = OpenApiParameter("what", enum=[*comparing.KINDS], default="changed")
+
+
+class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
+    """A snapshot; `made_at` is null and `digest` empty until a worker has made it."""
+
+    annotator = serializers.CharField(source="member.alias", allow_null=True, default=None)
+    digest = serializers.CharField(allow_blank=True)
+
+    class Meta:
+        model = Snapshot
+        fields = [
+            "number", "name", "note", "annotator", "items", "digest", "created_at", "made_at",
+        ]  # fmt: skip
+
+
+class SnapshotBody(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=asking.LONGEST)
+    note = serializers.CharField(max_length=2_000, allow_blank=True, default="")
+
+
+class FactSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    old = serializers.JSONField(allow_null=True)
+    new = serializers.JSONField(allow_null=True)
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    """An item that is not as it was: added, removed or changed, then with each fact that was."""
+
+    item = serializers.CharField(source="key")
+    kind = serializers.ChoiceField(["added", "removed", "changed"])
+    facts = FactSerializer(many=True)
+
+
+class SnapshotList(ListAPIView[Snapshot]):
+    """All snapshots of a project, the last first; a POST asks a worker for one."""
+
+    serializer_class = SnapshotSerializer
+    pagination_class = Pages
+
+    def get_queryset(self) -> QuerySet[Snapshot]:
+        if getattr(self, "swagger_fake_view", False):
+            return Snapshot.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="items")
+        return Snapshot.objects.in_project(member.project).for_list()
+
+    @extend_schema(
+        request=SnapshotBody,
+        responses={
+            202: SnapshotSerializer,
+            422: OpenApiResponse(ProblemSerializer, "The name is taken, or the body lacks one."),
+            **PROBLEMS,
+        },
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        member = access.member_for(request, slug, right="manage")
+        data = checked(SnapshotBody(data=request.data))
+        try:
+            made = asking.want(member.project, access.seated(member), data["name"], data["note"])
+        except FieldError as error:
+            raise Unprocessable(str(error), {error.field: [str(error)]}) from error
+        return Response(SnapshotSerializer(made).data, status=202)
+
+
+class ChangeList(ListAPIView[FrozenIn]):
+    """What changed since another snapshot, item by item.
+
+    Who reads what was held true of items gives informed labels of them from then on.
+    """
+
+    serializer_class = ChangeSerializer
+    pagination_class = Pages
+
+    def get_queryset(self) -> QuerySet[FrozenIn]:
+        if getattr(self, "swagger_fake_view", False):
+            return FrozenIn.objects.none()
+        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+        self.what = self.request.query_params.get("what", "changed")
+        if self.what not in comparing.KINDS:
+            raise ParseError(f"what is one of {', '.join(comparing.KINDS)}.")
+        made = Snapshot.objects.in_project(self.member.project).made()
+        one = _called(made, str(self.kwargs["number"]))
+        since = self.request.query_params.get("since")
+        other = _called(made, since) if since else made.before(one)
+        if other is None:
+            raise Unprocessable("There is no snapshot before this one. Name another by since.")
+        return comparing.found(other, one, self.what)
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        states = super().paginate_queryset(queryset) or []
+        seeing.note_all(self.member, [one.item_id for one in states], now=timezone.now())
+        return list(comparing.changes(states, self.what))
+
+    @extend_schema(
+        parameters=[SINCE, WHAT],
+        responses={
+            200: ChangeSerializer(many=True),
+            400: ProblemSerializer,
+            422: OpenApiResponse(ProblemSerializer, "There is no other snapshot."),
+            **PROBLEMS,
+        },
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+
+@extend_schema(responses={200: SnapshotSerializer, **PROBLEMS})
+@api_view(["GET"])
+def snapshot(request: Request, slug: str, number: int) -> Response:
+    """One snapshot, made or not."""
+    member = access.member_for(request, slug, right="items")
+    found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
+    if found is None:
+        raise Http404
+    return Response(SnapshotSerializer(found).data)
+
+
+def _called(made: SnapshotQuerySet, number: str) -> Snapshot:
+    found = made.numbered(number)
+    if found is None:
+        raise Http404(f"There is no snapshot {number[:20]}, or it is not made yet.")
+    return found
+
+
+urlpatterns = [
+    path(OF, SnapshotList.as_view(), name="api-snapshots"),
+    path(OF + "<int:number>/", snapshot, name="api-snapshot"),
+    path(OF + "<int:number>/changes/", ChangeList.as_view(), name="api-snapshot-changes"),
+]

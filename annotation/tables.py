@@ -164,8 +164,9 @@ _LABEL = {
 }
 _LABELS = (*_LABEL, "surgicality")
 _KIND = ("key", "category", "ability", "source_ability", "origin", "purpose", "cluster")
-_RESOLVED = ("resolution", "values", "reason", "source", "rule")
-_HELD = ("held__value", "held__values", "held__reason", "held__source", "held__rule")
+_RESOLVED = ("resolution", "values", "reason", "comment", "source", "rule")
+_OF_HELD = ("value", "values", "reason", "comment", "source", "rule")
+_HELD = tuple(f"held__{name}" for name in _OF_HELD)
 _REVISION = ("revision__number", "revision__digest")
 _ITEM = (*_KIND, "repeats", "flags", *_REVISION, *_HELD, "revision__texts", "fields")
 _ITEMS = (

@@ -14,6 +14,7 @@ Values = dict[str, Any]
 Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
 
 _FORMULA = "=+-@\t\r"
+_TO_LOOK_AT = "'" + _FORMULA
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -148,9 +149,18 @@ def _csv_cell(value: Any) -> str:
 
 
 def _defused(text: str) -> str:
-    if text[:1] not in _FORMULA or not text or _NUMBER.fullmatch(text):
-        return text
-    return "'" + text
+    return "'" + text if text[:1] in _TO_LOOK_AT and text and _is_dangerous(text) else text
+
+
+def undefused(text: str) -> str:
+    """The text that `write_csv` wrote so."""
+    return text[1:] if text[:1] == "'" and _is_dangerous(text[1:]) else text
+
+
+def _is_dangerous(text: str) -> bool:
+    # One that has an apostrophe of its own gets another, so that each can be taken off again.
+    bare = text.lstrip("'")
+    return bare[:1] in _FORMULA and bool(bare) and not _NUMBER.fullmatch(bare)
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from annotation import answers, digests, tasktypes, taxonomy
 from annotation.errors import FieldError
+from annotation.importing import returned
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -42,6 +43,7 @@ class Draft:
     fields: dict[str, Any]
     known: answers.Answer | None = None
     decided: answers.Answer | None = None
+    was: returned.Returned | None = None
 
     @cached_property
     def written(self) -> str:
@@ -71,7 +73,7 @@ def check(
     With `accept`, where no category decides, a row also says what was decided of it, in columns
     named as the task's fields.
     """
-    for row in rows:
+    for row in returned.restored(rows, task):
         if isinstance(row, BadRow):
             yield row
             continue
@@ -97,7 +99,8 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     kind = _kind(words) if task.categories else _free_kind(words)
     purpose = _short("purpose", words["purpose"]) or "test"
     known = _known(task, purpose, values, words["repeats"])
-    decided = _decided(task, values) if accept and not task.categories and not known else None
+    was = row if isinstance(row, returned.Returned) else None
+    decided = _decided(task, values) if accept and not task.categories and not (known or was) else None
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*answers.columns(task)} if known else set()
     apart |= {field.name for field in task.fields} if decided else set()
@@ -113,6 +116,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         fields={name: value for name, value in values.items() if name not in apart},
         known=known,
         decided=decided,
+        was=was,
     )
 
 
@@ -220,6 +224,9 @@ def _source_ability(slug: str, category: taxonomy.Category) -> str:
 
 
 def _cluster(question: str) -> str:
+    # An export has the digest, of which no other is to be made.
+    if len(question) == 64 and set(question) <= set("0123456789abcdef"):
+        return question
     return hashlib.sha256(question.encode("utf-8")).hexdigest()
 
 

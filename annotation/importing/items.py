@@ -6,7 +6,7 @@ otherwise, are a reported conflict and never an overwrite.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Max
@@ -113,10 +113,11 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     bulk.copy(Revision, [_revision(entry) for entry in entries])
     unknown = [entry for entry in entries if not entry.draft.known]
     found = [_known(entry) for entry in entries if entry.draft.known]
-    found += [_accepted(entry) for entry in unknown if accept]
+    taken = [entry for entry in unknown if accept and _is_decided(entry)]
+    found += [_accepted(entry) for entry in taken]
     Resolution.objects.bulk_create(found)
-    if not accept:
-        working = (entry for entry in unknown if not entry.draft.repeats)
+    if left := [entry for entry in unknown if not (accept and _is_decided(entry))]:
+        working = (entry for entry in left if not entry.draft.repeats)
         bulk.copy(Slot, [slot for entry in working for slot in _slots(project, entry)])
 
 
@@ -135,6 +136,7 @@ def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
             "cluster": entry.draft.cluster,
             "origin": entry.draft.origin,
             "purpose": entry.draft.purpose,
+            "revision_number": _number(entry),
             "duplicate_of_id": originals.get(entry.draft.repeats),
             "fields": json.dumps(entry.draft.fields) if entry.draft.fields else "{}",
             "flags": json.dumps(_flags(entry.draft, compared)),
@@ -182,10 +184,19 @@ def _revision(entry: "_Entry") -> dict[str, Any]:
     return {
         "id": entry.revision,
         "item_id": entry.item,
-        "number": 1,
+        "number": _number(entry),
         "texts": entry.draft.written,
         "digest": entry.draft.digest,
     }
+
+
+def _number(entry: "_Entry") -> int:
+    return entry.draft.was.revision if entry.draft.was else 1
+
+
+def _is_decided(entry: "_Entry") -> bool:
+    """An export that comes back also has items of which nothing was held true."""
+    return entry.draft.was is None or entry.draft.was.held is not None
 
 
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
@@ -206,6 +217,9 @@ def _known(entry: "_Entry") -> Resolution:
 
 
 def _accepted(entry: "_Entry") -> Resolution:
+    if entry.draft.was and entry.draft.was.held:
+        held = asdict(entry.draft.was.held)
+        return Resolution(item_id=entry.item, revision_id=entry.revision, **held)
     by_category = answers.Answer(SI_ITEM if entry.draft.effect == "none" else ERROR_ITEM, {}, "")
     said = entry.draft.decided or by_category
     return Resolution(

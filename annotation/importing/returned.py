@@ -1,0 +1,138 @@
+"""Rows of an exported table of items, which come back as the items that they were; pure."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation import answers, tasktypes
+from formats.rows import BadRow, Row
+from formats.writers import undefused
+
+# Columns that together only an export of items has.
+MARKS = frozenset({"duplicate_of", "flags", "revision", "digest", "other_texts", "fields"})
+# What an item has of its own; the other columns of an export are made of it, or of a resolution.
+KEPT = ("key", "category", "source_ability", "origin", "purpose", "cluster")
+HELD = "resolution"
+SOURCES = ("labels", "adjudicated", "imported")
+SHORT = 40
+
+
+@dataclass(frozen=True)
+class Held:
+    """What was held true of an item where it comes from, by which rule and from which source."""
+
+    value: str
+    values: dict[str, Any]
+    reason: str
+    comment: str
+    source: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned(Row):
+    """A row as it would be imported for the first time, with what it says beside: the number of
+    its revision, and what was held true of it, None if nothing was."""
+
+    revision: int = 1
+    held: Held | None = None
+
+
+def restored(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Row | BadRow]:
+    """The rows, those of an export in the form of rows that are new; all others as they are."""
+    for row in rows:
+        if isinstance(row, BadRow) or not row.values.keys() >= MARKS:
+            yield row
+            continue
+        try:
+            yield _restored(row, task)
+        except _Fault as fault:
+            yield BadRow(row.file, row.line, str(fault), "is not as an export has it.")
+
+
+class _Fault(ValueError):
+    """Names the column at fault."""
+
+
+def _restored(row: Row, task: tasktypes.TaskType) -> Returned:
+    told = _Cells(row.values)
+    names = {text.name: text.many for text in task.texts}
+    texts = {name: told.text_or_list(name) if many else told.plain(name)
+             for name, many in names.items()}  # fmt: skip
+    values = told.object("fields") | told.object("other_texts")
+    values |= {name: text for name, text in texts.items() if text is not None}
+    values |= {name: told.plain(name) for name in KEPT if told.plain(name) is not None}
+    values["repeats"] = told.plain("duplicate_of")
+    if not task.categories:
+        values["ability"] = told.plain("ability")
+    held = _held(told) if told.plain(HELD) else None
+    purpose = told.plain("purpose")
+    if purpose in answers.PURPOSES:
+        known, why = answers.columns(task)
+        values |= {known: told.object("values"), why: told.plain("comment")}
+        held = None
+    elif held and held.source not in SOURCES:
+        raise _Fault("source")
+    return Returned(row.file, row.line, values, told.number("revision"), held)
+
+
+def _held(told: "_Cells") -> Held:
+    short = {name: told.plain(name) or "" for name in (HELD, "reason", "source", "rule")}
+    if wrong := [name for name, value in short.items() if len(value) > SHORT]:
+        raise _Fault(wrong[0])
+    return Held(
+        value=short[HELD],
+        values=told.object("values"),
+        reason=short["reason"],
+        comment=told.plain("comment") or "",
+        source=short["source"],
+        rule=short["rule"],
+    )
+
+
+class _Cells:
+    """The values of a row, as JSON Lines has them or as the cells of a table, which hold JSON."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        # Where a list is a text, every value is one.
+        self._is_table = isinstance(values["flags"], str)
+
+    def plain(self, name: str) -> Any:
+        """A value that is a text; None for none, which a table cannot tell from an empty one."""
+        value = self._values.get(name)
+        if self._is_table and isinstance(value, str):
+            return undefused(value) or None
+        return value
+
+    def text_or_list(self, name: str) -> Any:
+        value = self.plain(name)
+        is_list = self._is_table and isinstance(value, str) and value.startswith("[")
+        return self._json(name, list, value) if is_list else value
+
+    def object(self, name: str) -> dict[str, Any]:
+        value = self._values.get(name)
+        if value in (None, ""):
+            return {}
+        found = self._json(name, dict, value) if self._is_table else value
+        if not isinstance(found, dict):
+            raise _Fault(name)
+        return found
+
+    def number(self, name: str) -> int:
+        value = self._values[name]
+        digits = str(value)
+        is_number = not isinstance(value, bool) and digits.isascii() and digits.isdecimal()
+        if not is_number or not 1 <= int(digits[:10]) <= 1_000_000:
+            raise _Fault(name)
+        return int(digits)
+
+    def _json(self, name: str, kind: type, text: str) -> Any:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _Fault(name) from error
+        if not isinstance(found, kind):
+            raise _Fault(name)
+        return found

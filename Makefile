@@ -8,6 +8,7 @@
 #   make bench-large        the same of a million items, and of millions of outcomes
 #   make format             let the formatter and the linter correct what they can
 #   make setup [PYTHON=...] the virtual environment alone
+#   make audit              ask whether a locked version has a known vulnerability
 #   make lock               write the locks anew after a change of dependencies in pyproject.toml
 #   make clean              drop the virtual environment and caches; var stays
 
@@ -32,7 +33,7 @@ PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.
 	SECRET_KEY=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench bench-large format lock clean python
+.PHONY: help setup demo serve test check bench bench-large format audit lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -72,6 +73,9 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/djade $(DJADE)
+
+audit: $(VENV)/dev.stamp
+	@requirements/audit $(VENV) requirements/dev.txt
 
 lock: $(VENV)/dev.stamp
 	$(LOCK) pyproject.toml -o requirements/runtime.txt

@@ -104,7 +104,11 @@ def test_every_link_inside_the_repository_leads_to_a_file(document: Path) -> Non
 
 def test_the_readme_names_every_variable_that_the_settings_read() -> None:
     settings = (ROOT / "config" / "settings.py").read_text(encoding="utf-8")
-    read = set(re.findall(r'(?:environ\.get|_flag|_names|_address|_token|_count)\(\s*"([A-Z_]+)"', settings))
+    read = set(
+        re.findall(
+            r'(?:environ\.get|_flag|_names|_address|_token|_count)\(\s*"([A-Z_]+)"', settings
+        )
+    )
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert {name for name in read if f"`{name}`" not in readme} == set()
 
@@ -143,7 +147,9 @@ def test_no_data_is_the_same_dash_everywhere() -> None:
     assert found(r"default(_if_none)?:\"-\"", [p for p in shown if p.name != "_nav.html"]) == []
 
 
-@pytest.mark.parametrize("script", [".ci/run", "requirements/install", "requirements/venv"])
+@pytest.mark.parametrize(
+    "script", [".ci/run", "requirements/audit", "requirements/install", "requirements/venv"]
+)
 def test_a_script_stops_at_the_first_error_and_can_be_started(script: str) -> None:
     path = ROOT / script
     assert os.access(path, os.X_OK)

@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, seeing
-from annotation.api.answering import PROBLEMS, Pages
+from annotation.api.answering import PROBLEMS
+from annotation.api.paging import CursorPages
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
 from annotation.filters import ItemFilter
 from annotation.models import Item
@@ -27,7 +28,7 @@ class ItemList(ListAPIView[Item]):
     """
 
     serializer_class = ItemSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = ItemFilter
 
@@ -35,7 +36,7 @@ class ItemList(ListAPIView[Item]):
         if getattr(self, "swagger_fake_view", False):
             return Item.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
-        return Item.objects.in_project(self.member.project).for_list()
+        return Item.objects.in_project(self.member.project).for_list().order_by("position")
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []

@@ -16,7 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, queue, seeing
-from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, Pages, checked
+from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, checked
+from annotation.api.paging import CursorPages
 from annotation.api.practice_serializers import StoredSerializer
 from annotation.api.serializers import (
     CorrectionSerializer,
@@ -41,7 +42,7 @@ class ProjectList(ListAPIView[Project]):
     """The projects you may see, with your role in each."""
 
     serializer_class = ProjectSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
 
     def get_queryset(self) -> QuerySet[Project]:
         account = self.request.user
@@ -73,7 +74,7 @@ class LabelList(ListAPIView[Label]):
     """
 
     serializer_class = LabelSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = LabelFilter
 
@@ -81,7 +82,7 @@ class LabelList(ListAPIView[Label]):
         if getattr(self, "swagger_fake_view", False):
             return Label.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
-        return Label.objects.in_project(self.member.project).for_export()
+        return Label.objects.in_project(self.member.project).for_export().order_by("pk")
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []

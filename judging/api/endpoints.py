@@ -10,7 +10,8 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEMS, Pages
+from annotation.api.answering import PROBLEMS
+from annotation.api.paging import CursorPages
 from judging.api.endpoint_serializers import EndpointSerializer
 from judging.models import Endpoint
 from judging.preparing import endpoints
@@ -20,7 +21,7 @@ class EndpointList(ListAPIView[Endpoint]):
     """The endpoints of the site, by name: for whoever may start runs in some project."""
 
     serializer_class = EndpointSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Endpoint]:

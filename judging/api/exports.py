@@ -18,11 +18,11 @@ from annotation import access
 from annotation.api.answering import (
     PROBLEMS,
     Conflict,
-    Pages,
     ProblemSerializer,
     Unprocessable,
     checked,
 )
+from annotation.api.paging import CursorPages
 from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
 from formats.writers import WRITERS
@@ -75,15 +75,14 @@ class ExportList(ListAPIView[Job]):
     """The exports of tables that you may have, the last first, and the place to ask for one."""
 
     serializer_class = ExportSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Job]:
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
-        return exporting.of_member(
-            access.member_for(self.request, self.kwargs["slug"], right="results")
-        )
+        member = access.member_for(self.request, self.kwargs["slug"], right="results")
+        return exporting.of_member(member).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_exports_create",

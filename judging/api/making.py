@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import Pages, checked
+from annotation.api.answering import checked
+from annotation.api.paging import CursorPages
 from judging import tasks
 from judging.api.answering import REFUSED, RUN, done, found, wish_of
 from judging.api.making_serializers import (
@@ -125,7 +126,7 @@ class CallList(ListAPIView[Call]):
     """Every call of a run with its reply and what was read in it, in the order of making."""
 
     serializer_class = CallSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Call]:

@@ -13,7 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, Pages
+from annotation.api.answering import PROBLEMS
+from annotation.api.paging import CursorPages
 from judging import tasks
 from judging.api.answering import REFUSED, RUN, done, found, wish_of
 from judging.api.serializers import (
@@ -32,7 +33,7 @@ class RunList(ListAPIView[Run]):
     """Runs, newest first, and the place to start one at."""
 
     serializer_class = ListedRunSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = RunFilter
 
@@ -79,7 +80,7 @@ class OutcomeList(ListAPIView[Outcome]):
     """What a run says of each item, in the order of the items."""
 
     serializer_class = OutcomeSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = OutcomeFilter
 

@@ -1,0 +1,62 @@
+"""Long lists by pages: each page costs the same, however far down it is, and none is shown twice
+because rows came meanwhile."""
+
+from operator import attrgetter
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+from rest_framework.exceptions import ParseError
+from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+BROKEN = "This cursor cannot be read. Begin without one, and follow `next`."
+
+
+class CursorPages(CursorPagination):
+    """Pages in the order of the rows, whose first word should be unique or nearly so.
+
+    `count` is of all pages, and told on the first one alone: counting may take longer than reading.
+    """
+
+    page_size = 100
+    page_size_query_param = "limit"
+    page_size_query_description = "Rows on a page, 1,000 at most."
+    max_page_size = 1000
+    cursor_query_description = "Where a page begins: follow `next` and `previous`."
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        if "offset" in request.query_params:
+            raise ParseError("Pages are not counted off: follow `next` in place of an offset.")
+        first = self.cursor_query_param not in request.query_params
+        self.count = queryset.count() if first else None
+        try:
+            return super().paginate_queryset(queryset, request, view)
+        except (ValueError, TypeError, ValidationError) as problem:  # of a place that is none
+            raise ParseError(BROKEN) from problem
+
+    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
+        return tuple(queryset.query.order_by or queryset.model._meta.ordering)
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        cursor = super().decode_cursor(request)
+        if cursor and "\0" in str(cursor.position or ""):
+            raise ParseError(BROKEN)
+        return cursor
+
+    def get_paginated_response(self, data: Any) -> Response:
+        links = {"next": self.get_next_link(), "previous": self.get_previous_link()}
+        return Response({"count": self.count, **links, "results": data})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        described = super().get_paginated_response_schema(schema)
+        words = "Of all pages; null on pages after the first."
+        count = {"type": ["integer", "null"], "description": words, "example": 123}
+        described["properties"] = {"count": count, **described["properties"]}
+        described["required"] = ["count", "next", "previous", "results"]
+        return described
+
+    def _get_position_from_instance(self, instance: Model, ordering: Any) -> str:
+        """Where a row lies, also by what a row that it points at has."""
+        return str(attrgetter(ordering[0].lstrip("-").replace("__", "."))(instance))

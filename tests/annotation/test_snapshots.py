@@ -7,11 +7,11 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from annotation import commenting, jobs
+from annotation import commenting, jobs, tables
 from annotation.errors import FieldError
 from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
 from annotation.programs import Ended
-from annotation.snapshots import asking, comparing, facts, freezing
+from annotation.snapshots import asking, comparing, facts, freezing, rows
 from tests.builders import (
     Cast,
     cast,
@@ -277,3 +277,17 @@ def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(
     assert not asking.work(snapshot.job_id)
     assert Job.objects.get().message == "No space is left."
     assert not Snapshot.objects.exists()
+
+
+def test_a_snapshot_has_the_table_of_items_as_it_was(people: Cast) -> None:
+    """In the same columns and words as the table of now."""
+    hostile = {"prompt": "<b>\u202e=1+1", "gold": "x\ny", "perturbed": "z", "claim": "\u00e9"}
+    make_revision(Item.objects.get(key="b"), hostile)
+    make_resolution(Item.objects.get(key="a"))
+    now = list(tables.items(people.project))
+    snapshot = freeze(people, "v1")
+    assert list(rows.items(snapshot)) == now
+    make_resolution(Item.objects.get(key="b"), "invalid")
+    Item.objects.filter(key="c").update(deleted_at=timezone.now(), category="spelling")
+    assert list(tables.items(people.project)) != now
+    assert list(rows.items(snapshot)) == now

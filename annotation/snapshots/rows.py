@@ -1,0 +1,40 @@
+"""The table of items as a snapshot holds them, in the columns of the table of items as they are."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from annotation import tables
+from annotation.models import FrozenIn, Revision, Snapshot
+from annotation.querysets.parts import in_parts
+
+COLUMNS = tables.TABLES["items"].columns
+# What the table calls otherwise than snapshots do; of the resolution and of the item.
+_HELD = {"resolution": "value", "values": "values", "reason": "reason"}
+_HELD |= {"comment": "comment", "source": "source", "rule": "rule"}
+
+
+def items(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    """Every item of a snapshot in the order of items, with the texts that it had; a few hundred in
+    memory at once."""
+    states = FrozenIn.objects.of(snapshot).order_by("item__position")
+    for ids in in_parts(states):
+        rows = FrozenIn.objects.filter(pk__among=ids).order_by("item__position")
+        found = list(rows.values_list("frozen__facts", "frozen__revision"))
+        texts = _texts([revision for _, revision in found])
+        for facts, revision in found:
+            yield _row(facts, texts[revision])
+
+
+def _texts(revisions: list[int]) -> dict[int, dict[str, Any]]:
+    return dict(Revision.objects.filter(pk__among=revisions).values_list("pk", "texts"))
+
+
+def _row(facts: dict[str, Any], texts: dict[str, Any]) -> dict[str, Any]:
+    held = facts["held"] or {}
+    said = {
+        **facts,
+        **{column: held.get(name) for column, name in _HELD.items()},
+        "digest": facts["texts"],
+        "other_texts": {name: text for name, text in texts.items() if name not in COLUMNS},
+    }
+    return {column: texts[column] if column in texts else said.get(column) for column in COLUMNS}

@@ -10,6 +10,7 @@ urlpatterns = [
     path("", include("annotation.api.decisions")),
     path("", include("annotation.api.comments")),
     path("", include("annotation.api.leads")),
+    path("", include("annotation.api.imports")),
     path("", include("annotation.api.practice")),
     path("", include("annotation.api.snapshots")),
     path("", include("judging.api.making")),

@@ -26,7 +26,9 @@ WRITES = {
         " api-strategy-retire api-strategy-delete api-strategy-back api-strategy-versions"
         " api-strategy-preview api-strategy-parse"
     ),
-    "manage": "api-budget api-snapshots",
+    "manage": (
+        "api-budget api-snapshots api-imports api-import-columns api-import-start api-import-cancel"
+    ),
 }
 _SCOPES = {name: scope for scope, names in WRITES.items() for name in names.split()}
 

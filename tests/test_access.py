@@ -14,6 +14,7 @@ from annotation import inviting
 from annotation.models import ApiToken
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing
+from annotation.uploads import jobs as imports
 from judging import exporting
 from judging.preparing import selecting
 from judging.running import runs
@@ -193,6 +194,13 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/comments/withdraw/": {"POST": "enter"},
     "api/v1/projects/<slug:slug>/mentions/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/baseline/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/imports/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/imports/<int:number>/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/imports/<int:number>/columns/": {"PUT": "manage"},
+    "api/v1/projects/<slug:slug>/imports/<int:number>/start/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/imports/<int:number>/cancel/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/imports/<int:number>/rows/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/imports/<int:number>/problems/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/items/": {"GET": "items"},
     "api/v1/projects/<slug:slug>/items/<path:key>/": {"GET": "items"},
     "api/v1/projects/<slug:slug>/runs/": {"GET": "results", "POST": "run"},
@@ -259,6 +267,7 @@ def world(db: None) -> World:
     make_run(people)
     freezing.freeze(snapshots.want(people.project, None, "v1"))
     exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
+    make_import(people)
     return World(people, names_in(people, "a/b"))
 
 
@@ -271,6 +280,12 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
     wanted = inviting.Wanted(alias="newcomer", role="annotator")
     names["invitation"] = inviting.invite(people.lead, wanted, now=timezone.now())[1]
     return names | {"url": "nothing", "id": "1"}
+
+
+def make_import(people: Cast) -> None:
+    told = {"name": "items.csv", "ending": ".csv", "form": "csv", "bytes": 1, "found": []}
+    begun = {"columns": {}, "accept": False, "step": "choose"}
+    imports.new(people.lead, told | begun, timezone.now())
 
 
 def make_run(people: Cast) -> None:

@@ -1,0 +1,233 @@
+"""The API of imports: send a file, see what would come in, choose its columns, bring it in."""
+
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import FileResponse, Http404
+from django.urls import path
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+
+from annotation import access, tasktypes
+from annotation.api.answering import PROBLEMS, Conflict, ProblemSerializer, Unprocessable, checked
+from annotation.api.paging import CursorPages
+from annotation.importing.mapping import wanted
+from annotation.models import Job, Membership
+from annotation.uploads import jobs, looking, places, receiving
+from annotation.uploads.bounded import TOO_LARGE
+from annotation.uploads.receiving import Sent
+
+REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be used; it says why.")}
+LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
+IMPORT = "projects/<slug:slug>/imports/<int:number>/"
+
+
+class FileSerializer(serializers.Serializer[Any]):
+    """A file of items; `layout` if its name does not tell it, `password` of an archive."""
+
+    file = serializers.FileField()
+    layout = serializers.ChoiceField(choices=[*receiving.LAYOUTS], default="", allow_blank=True)
+    password = serializers.CharField(
+        max_length=200, default="", allow_blank=True, trim_whitespace=False, write_only=True
+    )
+
+
+class ColumnsSerializer(serializers.Serializer[Any]):
+    """By the name that an item has: the column that stands for it, "" for none. With `accept` the
+    items are taken as decided already."""
+
+    columns = serializers.DictField(child=serializers.CharField(allow_blank=True))
+    accept = serializers.BooleanField(default=False)
+
+
+class ProblemOfRowSerializer(serializers.Serializer[Any]):
+    """A row that is not taken: `place` is that of the row in the file of rows to mend."""
+
+    place = serializers.IntegerField()
+    problem = serializers.ChoiceField(choices=["bad", "changed"])
+    file = serializers.CharField()
+    line = serializers.IntegerField()
+    field = serializers.CharField(help_text="As the file names it; empty for the whole row.")
+    reason = serializers.CharField()
+
+
+class ReportSerializer(serializers.Serializer[Any]):
+    """How many rows are what; `problems` are the first rows that are not taken."""
+
+    rows = serializers.IntegerField()
+    new = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    conflicts = serializers.IntegerField()
+    bad = serializers.IntegerField()
+    problems = ProblemOfRowSerializer(many=True)
+
+
+class ImportSerializer(serializers.Serializer[Job]):
+    """An import. `step` says what comes next: choose its columns, check it, ready to be started,
+    or store its items; `report` is of the check until the state is finished, then of the import."""
+
+    number = serializers.IntegerField(source="result.number")
+    file = serializers.CharField(source="result.name")
+    format = serializers.CharField(source="result.form")
+    bytes = serializers.IntegerField(source="result.bytes")
+    found = serializers.ListField(source="result.found", child=serializers.CharField())
+    columns = serializers.DictField(source="result.columns", child=serializers.CharField())
+    accept = serializers.BooleanField(source="result.accept")
+    step = serializers.ChoiceField(
+        source="result.step", choices=[places.CHOOSE, places.CHECK, places.READY, places.STORE]
+    )
+    report = ReportSerializer(source="result.report", default=None, allow_null=True)
+    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    state = serializers.ChoiceField(choices=Job.State.choices)
+    message = serializers.CharField()
+    done = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class ImportList(ListAPIView[Job]):
+    """The imports of the project, the last first, and the place to send a file to."""
+
+    serializer_class = ImportSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+    parser_classes: list[Any] = [*api_settings.DEFAULT_PARSER_CLASSES, MultiPartParser]
+
+    def get_queryset(self) -> QuerySet[Job]:
+        if getattr(self, "swagger_fake_view", False):
+            return Job.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="manage")
+        return jobs.of_project(member.project).order_by("-pk")
+
+    @extend_schema(
+        operation_id="projects_imports_create",
+        request={"multipart/form-data": FileSerializer},
+        responses={201: ImportSerializer, **REFUSED},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Send a file. Nothing comes in before it is started; what it would bring is checked as
+        soon as its columns are known."""
+        member = access.member_for(request, slug, right="manage")
+        data = request.data
+        if request.META.get(TOO_LARGE):
+            raise receiving.too_large()
+        sent = Sent(**checked(FileSerializer(data=data)))
+        job = receiving.receive(access.seated(member), sent, timezone.now())
+        return Response(ImportSerializer(_anew(job)).data, status=201)
+
+
+@extend_schema(responses={200: ImportSerializer, **PROBLEMS})
+@api_view(["GET"])
+def one(request: Request, slug: str, number: int) -> Response:
+    """One import, how far it is, and which rows are not taken."""
+    return Response(ImportSerializer(_found(request, slug, number)[1]).data)
+
+
+@extend_schema(request=ColumnsSerializer, responses={200: ImportSerializer, **LATE, **REFUSED})
+@api_view(["PUT"])
+def columns(request: Request, slug: str, number: int) -> Response:
+    """Say which column stands for what, and have the file checked so."""
+    member, job = _found(request, slug, number)
+    said = checked(ColumnsSerializer(data=request.data))
+    chosen = _chosen(member, job, said["columns"])
+    jobs.choose(job, chosen, accept=said["accept"])
+    return Response(ImportSerializer(_anew(job)).data)
+
+
+@extend_schema(request=None, responses={200: ImportSerializer, **LATE})
+@api_view(["POST"])
+def start(request: Request, slug: str, number: int) -> Response:
+    """Have a worker bring in what was checked."""
+    member, job = _found(request, slug, number)
+    jobs.go(job, access.seated(member))
+    return Response(ImportSerializer(_anew(job)).data)
+
+
+@extend_schema(request=None, responses={200: ImportSerializer, **LATE})
+@api_view(["POST"])
+def cancel(request: Request, slug: str, number: int) -> Response:
+    """End an import that is not done; what is in stays."""
+    member, job = _found(request, slug, number)
+    if not jobs.cancel(job, access.seated(member), timezone.now()):
+        raise Conflict(f"Import {number} was done before it could be cancelled.")
+    return Response(ImportSerializer(_anew(job)).data)
+
+
+@extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE})
+@api_view(["GET"])
+def rows(request: Request, slug: str, number: int) -> FileResponse:
+    """The rows that are not taken, as they stood, to mend and send again."""
+    _, job = _found(request, slug, number)
+    return _file(places.mend(job), f"{slug}-import-{number}-to-mend{job.result['ending']}")
+
+
+@extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE})
+@api_view(["GET"])
+def problems(request: Request, slug: str, number: int) -> FileResponse:
+    """Every row that is not taken, with its line, its field and why, as CSV."""
+    _, job = _found(request, slug, number)
+    return _file(places.problems(job), f"{slug}-import-{number}-problems.csv")
+
+
+def _found(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
+    member = access.member_for(request, slug, right="manage")
+    job = jobs.called(member.project, number)
+    if job is None:
+        raise Http404
+    return member, job
+
+
+def _anew(job: Job) -> Job:
+    return jobs.of_project(job.project).get(pk=job.pk)
+
+
+def _chosen(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
+    """The columns by every name that an item may have; those that are not named stand for none."""
+    task = tasktypes.of_version(member.project.task_type)
+    if job.result["form"] in looking.FIXED:
+        return {}
+    names, found = wanted(task), job.result["found"]
+    if unknown := sorted(set(said) - set(names)):
+        _refuse(f"An item has no {', '.join(unknown)}. It has {', '.join(names)}.")
+    if unknown := sorted({column for column in said.values() if column} - set(found)):
+        _refuse(f"The file has no {', '.join(unknown)}. It has {', '.join(found)}.")
+    chosen = {name: said.get(name, "") for name in names}
+    if missing := looking.missing(task, places.source(job), chosen):
+        _refuse(f"Every item needs {', '.join(missing)}. Name a column for each.")
+    return chosen
+
+
+def _refuse(words: str) -> None:
+    raise Unprocessable("The body cannot be used.", {"columns": [words]})
+
+
+def _file(path: Path, name: str) -> FileResponse:
+    if not path.exists():
+        raise Conflict("There is no such file (any more). Send the data again to make it.")
+    return FileResponse(
+        path.open("rb"),
+        as_attachment=True,
+        filename=name,
+        content_type="application/octet-stream",
+    )
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/imports/", ImportList.as_view(), name="api-imports"),
+    path(IMPORT, one, name="api-import"),
+    path(IMPORT + "columns/", columns, name="api-import-columns"),
+    path(IMPORT + "start/", start, name="api-import-start"),
+    path(IMPORT + "cancel/", cancel, name="api-import-cancel"),
+    path(IMPORT + "rows/", rows, name="api-import-rows"),
+    path(IMPORT + "problems/", problems, name="api-import-problems"),
+]

@@ -8,6 +8,7 @@ from annotation.models.labels import Label, Resolution
 from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
 from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat
 from annotation.models.records import Event, Job
+from annotation.models.repeats import Repeatable
 from annotation.models.slots import LIKE_WORK, MADE_ON_THE_SPOT, Cursor, Reason, Slot, Stage
 from annotation.models.snapshots import Frozen, FrozenIn, Snapshot
 
@@ -34,6 +35,7 @@ __all__ = [
     "PracticeRound",
     "Project",
     "Reason",
+    "Repeatable",
     "Resolution",
     "Revision",
     "Role",

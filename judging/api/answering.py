@@ -20,6 +20,9 @@ from judging.running.starting import Wish
 T = TypeVar("T")
 
 REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
+DONE_ONCE = REFUSED | {
+    409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")
+}
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 
 

@@ -23,6 +23,7 @@ from annotation.api.answering import (
     checked,
 )
 from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
 from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
 from formats.writers import WRITERS
@@ -86,9 +87,11 @@ class ExportList(ListAPIView[Job]):
 
     @extend_schema(
         operation_id="projects_exports_create",
+        parameters=[KEY],
         request=ExportAskedSerializer,
-        responses={201: ExportSerializer, **REFUSED},
+        responses={201: ExportSerializer, **REFUSED, **LATE},
     )
+    @once("results")
     def post(self, request: Request, slug: str) -> Response:
         """Have a worker make a file of a table."""
         member = access.member_for(request, slug, right="results")

@@ -14,8 +14,9 @@ from rest_framework.response import Response
 from annotation import access
 from annotation.api.answering import checked
 from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
 from judging import tasks
-from judging.api.answering import REFUSED, RUN, done, found, wish_of
+from judging.api.answering import DONE_ONCE, REFUSED, RUN, done, found, wish_of
 from judging.api.making_serializers import (
     AgainSerializer,
     AskingSerializer,
@@ -57,8 +58,11 @@ def pilot(request: Request, slug: str) -> Response:
     return Response(AskingSerializer(asking).data)
 
 
-@extend_schema(request=CloneSerializer, responses={201: WatchedRunSerializer, **REFUSED})
+@extend_schema(
+    parameters=[KEY], request=CloneSerializer, responses={201: WatchedRunSerializer, **DONE_ONCE}
+)
 @api_view(["POST"])
+@once("run")
 def clone(request: Request, slug: str, number: int) -> Response:
     """Ask the same once more; what was answered is not asked again."""
     member = access.member_for(request, slug, right="run")
@@ -67,8 +71,11 @@ def clone(request: Request, slug: str, number: int) -> Response:
     return begun(done(lambda: runs.clone(run, access.seated(member), **said)))
 
 
-@extend_schema(request=DeriveSerializer, responses={201: WatchedRunSerializer, **REFUSED})
+@extend_schema(
+    parameters=[KEY], request=DeriveSerializer, responses={201: WatchedRunSerializer, **DONE_ONCE}
+)
 @api_view(["POST"])
+@once("run")
 def derive(request: Request, slug: str) -> Response:
     """Count the votes of runs, or average their scores, without asking anybody."""
     member = access.member_for(request, slug, right="run")
@@ -107,9 +114,13 @@ def reparse(request: Request, slug: str, number: int) -> Response:
 
 @extend_schema(methods=["GET"], responses={200: CanarySerializer, **REFUSED})
 @extend_schema(
-    methods=["POST"], request=AgainSerializer, responses={201: WatchedRunSerializer, **REFUSED}
+    methods=["POST"],
+    parameters=[KEY],
+    request=AgainSerializer,
+    responses={201: WatchedRunSerializer, **DONE_ONCE},
 )
 @api_view(["GET", "POST"])
+@once("run")
 def canary(request: Request, slug: str, number: int) -> Response:
     """How far an evaluator drifted since a canary was first asked, and where to ask it again."""
     asks = request.method == "POST"

@@ -100,7 +100,7 @@ class ParserSerializer(serializers.Serializer[Any]):
     parser = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=80)
 
 
-class ChangeSerializer(serializers.Serializer[Change]):
+class OutcomeChangeSerializer(serializers.Serializer[Change]):
     """An item, along one axis, and what it is held for now and would be."""
 
     item = serializers.CharField()
@@ -124,7 +124,7 @@ class ReparsedSerializer(serializers.Serializer[Preview]):
     outcomes = serializers.IntegerField()
     changed = serializers.IntegerField()
     counts = serializers.SerializerMethodField()
-    changes = ChangeSerializer(many=True)
+    changes = OutcomeChangeSerializer(many=True)
 
     def get_counts(self, preview: Preview) -> list[dict[str, Any]]:
         return [

@@ -15,8 +15,9 @@ from rest_framework.response import Response
 from annotation import access
 from annotation.api.answering import PROBLEMS
 from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
 from judging import tasks
-from judging.api.answering import REFUSED, RUN, done, found, wish_of
+from judging.api.answering import DONE_ONCE, REFUSED, RUN, done, found, wish_of
 from judging.api.serializers import (
     ListedRunSerializer,
     OutcomeSerializer,
@@ -47,7 +48,12 @@ class RunList(ListAPIView[Run]):
         page = super().paginate_queryset(queryset)
         return None if page is None else tallies.with_items(page, timezone.now())
 
-    @extend_schema(request=StartSerializer, responses={201: WatchedRunSerializer, **REFUSED})
+    @extend_schema(
+        parameters=[KEY],
+        request=StartSerializer,
+        responses={201: WatchedRunSerializer, **DONE_ONCE},
+    )
+    @once("run")
     def post(self, request: Request, slug: str) -> Response:
         """Put a strategy to the project's vetted items at an endpoint."""
         member = access.member_for(request, slug, right="run")

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from annotation import access
 from annotation.api.answering import PROBLEMS, ProblemSerializer, Unprocessable, checked
+from annotation.api.repeating import KEY, once
 from annotation.models import Membership
 from judging import errors
 from judging.api.strategy_serializers import (
@@ -33,6 +34,7 @@ from judging.prompts import described
 
 REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
 STALE = {409: OpenApiResponse(ProblemSerializer, "There is a later version; nothing was stored.")}
+TWICE = {409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")}
 VERSION = OpenApiParameter(
     "version", OpenApiTypes.INT, description="An earlier version; by default the newest."
 )
@@ -40,9 +42,13 @@ VERSION = OpenApiParameter(
 
 @extend_schema(methods=["GET"], responses={200: ListedStrategySerializer(many=True), **PROBLEMS})
 @extend_schema(
-    methods=["POST"], request=StrategyCopySerializer, responses={201: StrategySerializer, **REFUSED}
+    methods=["POST"],
+    parameters=[KEY],
+    request=StrategyCopySerializer,
+    responses={201: StrategySerializer, **REFUSED, **TWICE},
 )
 @api_view(["GET", "POST"])
+@once("run")
 def strategy_list(request: Request, slug: str) -> Response:
     """Every strategy that the project can use; a POST copies one, to be the project's own."""
     if request.method == "POST":
@@ -63,10 +69,12 @@ def strategy(request: Request, slug: str, strategy: str) -> Response:
 @extend_schema(methods=["GET"], responses={200: StrategyVersionSerializer(many=True), **PROBLEMS})
 @extend_schema(
     methods=["POST"],
+    parameters=[KEY],
     request=StrategyTextSerializer,
     responses={200: StrategySerializer, 201: StrategySerializer, **REFUSED, **STALE},
 )
 @api_view(["GET", "POST"])
+@once("run")
 def versions(request: Request, slug: str, strategy: str) -> Response:
     """All versions, the newest first; a POST stores the next one.
 

@@ -1,0 +1,66 @@
+"""What a program may ask for twice without its being done twice."""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from hashlib import sha256
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, repeating
+from annotation.models import Account, Repeatable
+
+HEADER = "Idempotency-Key"
+KEY = OpenApiParameter(
+    HEADER,
+    location=OpenApiParameter.HEADER,
+    description="A word of your own. For a day, the same request with the same word is done once,"
+    " and gets the first answer again, marked `Idempotency-Replayed: true`.",
+)
+View = Callable[..., Response]
+
+
+def once(right: str) -> Callable[[View], View]:
+    """A view whose POST is done once for each key that a person's programs send with it. What is
+    answered again is so only to who still has the right."""
+
+    def decorated(view: View) -> View:
+        @wraps(view)
+        def answered(*given: Any, slug: str, **named: Any) -> Response:
+            request: Request = given[-1]
+            if request.method != "POST" or HEADER not in request.headers:
+                return view(*given, slug=slug, **named)
+            access.member_for(request, slug, right=right)
+            begun = _begun(request)
+            if begun.status is not None:
+                headers = {"Idempotency-Replayed": "true"}
+                return Response(json.loads(begun.body), begun.status, headers=headers)
+            return _done(begun, lambda: view(*given, slug=slug, **named))
+
+        return answered
+
+    return decorated
+
+
+def _begun(request: Request) -> Repeatable:
+    account: Any = request.user
+    assert isinstance(account, Account)
+    key = request.headers[HEADER].encode("utf-8", "surrogateescape")
+    asked = request.get_full_path().encode() + b"\n" + request._request.body
+    digests = (sha256(one).hexdigest() for one in (key, asked))
+    return repeating.begin(account, *digests, now=timezone.now())
+
+
+def _done(begun: Repeatable, do: Callable[[], Response]) -> Response:
+    try:
+        answer = do()
+    except Exception:
+        repeating.forget(begun)
+        raise
+    repeating.end(begun, answer.status_code, JSONRenderer().render(answer.data).decode())
+    return answer

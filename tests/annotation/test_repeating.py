@@ -1,0 +1,102 @@
+"""A request that comes twice with the same key is done once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+
+from annotation import repeating
+from annotation.models import Membership, Repeatable
+from judging.models import StrategyVersion
+from judging.preparing import selecting
+from tests.builders import Cast, cast
+from tests.judging.builders_judging import api_client, make_items
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+
+@pytest.fixture
+def people() -> Cast:
+    people = cast()
+    make_items(people.project, 1)
+    return people
+
+
+def start(client: Client, people: Cast, key: str = "k", **said: Any) -> Any:
+    body = {"strategy": "rouge-l", "endpoint": selecting.BASELINE, **said}
+    address = f"/api/v1/projects/{people.project.slug}/runs/"
+    headers = {"Idempotency-Key": key}
+    return client.post(address, body, content_type="application/json", headers=headers)
+
+
+def test_a_run_that_is_asked_for_twice_is_started_once(people: Cast) -> None:
+    client = api_client(people.lead)
+    first, again = start(client, people), start(client, people)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    assert (first.get("Idempotency-Replayed"), again["Idempotency-Replayed"]) == (None, "true")
+    assert start(client, people, key="another").json()["run"]["number"] == 2
+    assert people.project.runs.count() == 2
+
+
+def test_a_key_is_for_one_request_of_one_person(people: Cast) -> None:
+    start(api_client(people.lead), people)
+    other = start(api_client(people.lead), people, limit=1)
+    assert (other.status_code, "Idempotency-Key" in other.json()["detail"]) == (422, True)
+    assert start(api_client(people.researcher), people).json()["run"]["number"] == 2
+
+
+def test_what_is_being_answered_is_not_begun_again_until_its_answerer_is_gone(
+    people: Cast,
+) -> None:
+    client = api_client(people.lead)
+    assert start(client, people).status_code == 201
+    Repeatable.objects.update(status=None)
+    assert start(client, people).status_code == 409
+    Repeatable.objects.update(created_at=timezone.now() - repeating.PATIENCE)
+    assert start(client, people).json()["run"]["number"] == 2
+
+
+def test_what_was_refused_may_be_tried_again_with_its_key(people: Cast) -> None:
+    client = api_client(people.lead)
+    assert start(client, people, strategy="none").status_code == 422
+    assert start(client, people).status_code == 201
+
+
+def test_who_lost_the_right_is_told_nothing_again(people: Cast) -> None:
+    client = api_client(people.researcher)
+    assert start(client, people).status_code == 201
+    Membership.objects.filter(pk=people.researcher.pk).update(role="annotator")
+    assert start(client, people).status_code == 403
+
+
+def test_a_day_later_the_key_is_free(people: Cast) -> None:
+    client = api_client(people.lead)
+    start(client, people)
+    Repeatable.objects.update(created_at=timezone.now() - repeating.KEPT - timedelta(minutes=1))
+    assert start(client, people).json()["run"]["number"] == 2
+    assert Repeatable.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_one_is_done(people: Cast) -> None:
+    clients = [api_client(people.lead) for _ in range(6)]
+    body = {"strategy": "vanilla", "slug": "ours"}
+    address = f"/api/v1/projects/{people.project.slug}/strategies/"
+
+    def copy(client: Client) -> int:
+        headers = {"Idempotency-Key": "k"}
+        answer = client.post(address, body, content_type="application/json", headers=headers)
+        connections.close_all()
+        return int(answer.status_code)
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        statuses = list(pool.map(copy, clients))
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert StrategyVersion.objects.filter(slug="ours").count() == 1
+    assert copy(clients[0]) == 201

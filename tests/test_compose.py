@@ -121,6 +121,9 @@ class Visitor:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         connection.request(method, path, urlencode(fields) if fields else None, headers)
         answer = connection.getresponse()
+        # Over TLS alone for a year, whatever is answered.
+        assert "max-age=31536000; includeSubDomains" in answer.headers["Strict-Transport-Security"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
         for cookie in answer.headers.get_all("Set-Cookie") or []:
             name, _, value = cookie.partition(";")[0].partition("=")
             assert "Secure" in cookie

@@ -3,6 +3,8 @@
 import pytest
 from django.test import Client
 
+from tests.builders import make_account
+
 pytestmark = pytest.mark.django_db
 
 
@@ -26,3 +28,11 @@ def test_every_answer_carries_a_policy_without_inline_code(
     policy = answer["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/accounts/logout/", "/tokens/"])
+def test_a_form_that_another_site_sends_is_refused(path: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make_account())
+    assert client.post(path, {"name": "a"}).status_code == 403
+    assert client.post(path, {"csrfmiddlewaretoken": "x" * 64}).status_code == 403

@@ -180,6 +180,21 @@ _PRACTICE = (
     "started_at", "finished_at",
 )  # fmt: skip
 
+# What columns of these names hold, in every table, where it is no text.
+_HOLD = {
+    "json": (
+        "flags", "values", "other_texts", "fields", "answers", "texts", "mentions", "wrong",
+    ),
+    "int": (
+        "revision", "task_type_version", "guidelines", "round", "size", "needed", "answered",
+        "right", "checks",
+    ),
+    "float": ("seconds", "surgicality", "share", "low", "high"),
+    "bool": ("current", "counted", "evaluator_seen", "informed", "agrees", "passed"),
+    "time": ("created_at", "withdrawn_at", "ended_at", "started_at", "finished_at"),
+}  # fmt: skip
+KINDS = {name: kind for kind, names in _HOLD.items() for name in names}
+
 TABLES: dict[str, Table] = {
     "categories": Table(("ability", "category", "items"), categories),
     "items": Table(_ITEMS, items, count=lambda of: Item.objects.in_project(of).count()),

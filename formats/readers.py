@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
+from formats import batches, bundles, delimited, fbi, jsonlines, parquet, realmistake
 from formats.bundles import DELIMITERS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
@@ -32,6 +32,12 @@ def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     with _file(path) as stream:
         jsonlines.vet(stream, path.name, limits)
     return _jsonl(path, limits)
+
+
+def read_parquet(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
+    """Rows of a Parquet file, under whatever columns it names."""
+    with _file(path):
+        return _vetted(lambda: parquet.rows(path, limits))
 
 
 def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
@@ -70,6 +76,7 @@ READERS: dict[str, Reader] = {
     "csv": read_csv,
     "tsv": read_tsv,
     "jsonl": read_jsonl,
+    "parquet": read_parquet,
     "fbi": read_fbi,
     "realmistake": read_realmistake,
     "zip": read_zip,
@@ -113,6 +120,8 @@ def peeked(form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str
         return read(path, limits, password)
     if form == "fbi":
         return fbi.rows(path, limits)
+    if form == "parquet":
+        return parquet.rows(path, limits)
     return _jsonl(path, limits) if form == "jsonl" else _delimited(path, limits, DELIMITERS[form])
 
 

@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
 
+from formats import parquet
 from formats.typeset import write_latex, write_markdown
 
 Values = dict[str, Any]
@@ -61,9 +63,26 @@ def write_table(
 
 
 WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
+# A table of rows can also be a file of typed columns.
+FILES = (*WRITERS, "parquet")
 # A table of figures can also be typeset, or be one JSON document, which says what it is.
 TYPESET: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
 FIGURES = ("json", *WRITERS, *TYPESET)
+
+
+def write_file(
+    form: str,
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[str],
+    path: Path,
+    kinds: Mapping[str, str],
+) -> int:
+    """Write rows to a file in one of `FILES`; return their number. `kinds` says what columns hold
+    that are no texts, for formats whose columns have a type, as `parquet.write` takes it."""
+    if form == "parquet":
+        return parquet.write(rows, columns, path, kinds)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        return WRITERS[form](rows, columns, stream)
 
 
 def write_figures(

@@ -17,9 +17,9 @@ from annotation.models import Event, Item, Job, Membership, Project
 from annotation.querysets import ItemQuerySet
 from annotation.settings import free
 from annotation.tables import items
-from formats.writers import WRITERS
+from formats.writers import write_file
 from judging import clock
-from judging.results.tables import EXPORTS
+from judging.results.tables import EXPORTS, KINDS
 
 KIND = "export"
 # So long a file can be taken; then it is deleted.
@@ -114,9 +114,10 @@ def write(job: Job, told: Callable[[int], object] = int) -> int:
     the number of rows."""
     _note(job, total=_total(job))
     path(job).parent.mkdir(parents=True, exist_ok=True)
-    with instants.held(), path(job).open("w", encoding="utf-8", newline="") as stream:
+    with instants.held():
         columns, rows = _asked(job)
-        count = WRITERS[job.result["form"]](_counted(rows, told), columns, stream)
+        rows = _counted(rows, told)
+        count = write_file(job.result["form"], rows, columns, path(job), KINDS)
     _note(job, done=count)
     return count
 

@@ -108,7 +108,7 @@ class _Cells:
 
     def text_or_list(self, name: str) -> Any:
         value = self.plain(name)
-        is_list = self._is_table and isinstance(value, str) and value.startswith("[")
+        is_list = isinstance(value, str) and value.startswith("[")
         return self._json(name, list, value) if is_list else value
 
     def object(self, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
-from formats.bundles import SUFFIXES
+from formats import bundles
 from formats.readers import PICKED, READERS
 from formats.rows import BadRow, FormatError, Row
 from formats.writers import write_csv
@@ -20,6 +20,10 @@ COLUMNS = ("problem", "file", "line", "field", "reason")
 def refusal(message: str) -> CommandError:
     """An end without a traceback, for what the person who typed the command can mend."""
     return CommandError(message, returncode=2)
+
+
+# A file that is no archive; what is in one has fewer formats.
+SUFFIXES = {**bundles.SUFFIXES, ".parquet": "parquet"}
 
 
 def format_of(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:

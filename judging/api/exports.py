@@ -26,7 +26,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
-from formats.writers import WRITERS
+from formats.writers import FILES
 from judging import clock, exporting
 from judging.results.tables import EXPORTS
 
@@ -40,7 +40,7 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     `canary` each row says in a column that it is test data, and holds a string to look for."""
 
     table = serializers.ChoiceField(choices=[(name, name) for name in EXPORTS])
-    format = serializers.ChoiceField(choices=[(name, name) for name in WRITERS])
+    format = serializers.ChoiceField(choices=[(name, name) for name in FILES])
     filters = serializers.DictField(child=serializers.CharField(max_length=2000), default=dict)
     canary = serializers.BooleanField(default=False)
 

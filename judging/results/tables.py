@@ -276,6 +276,13 @@ _OUTCOMES = (
     "cluster", "score_invariant", "axis", "result", "detail", "cause", "values", "counted",
 )  # fmt: skip
 
+KINDS = {
+    **annotation_tables.KINDS,
+    **dict.fromkeys(("run", "sample", "attempts", "tokens_in", "tokens_out"), "int"),
+    "cost": "float",
+    "score_invariant": "bool",
+    "asked_at": "time",
+}
 EXPORTS: dict[str, Table] = {
     **{name: made for name, made in annotation_tables.TABLES.items() if name != "categories"},
     "calls": Table(_CALLS, calls, count=lambda of: Call.objects.filter(run__project=of).count()),

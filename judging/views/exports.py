@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access, tasktypes
 from annotation.filters import ItemPageFilter
 from annotation.models import Item, Membership
-from formats.writers import WRITERS
+from formats.writers import FILES
 from judging import clock, exporting
 from judging.forms.exporting import ExportForm
 
@@ -24,7 +24,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     asked = request.method == "POST"
     filters = _filters(request, member)
-    offered = {"tables": exporting.offered(member), "formats": WRITERS}
+    offered = {"tables": exporting.offered(member), "formats": FILES}
     form = ExportForm(request.POST if asked else None, **offered)
     if asked and form.is_valid() and filters.is_valid():
         exporting.want(member.project, access.seated(member), _wish(form.cleaned_data, filters))

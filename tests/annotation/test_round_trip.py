@@ -14,7 +14,7 @@ from annotation.importing.comparing import Report
 from annotation.models import Item, Project, Slot
 from formats.readers import READERS
 from formats.rows import Row
-from formats.writers import WRITERS, undefused, write_csv
+from formats.writers import FILES, undefused, write_csv, write_file
 from tests.builders import (
     correct,
     make_item,
@@ -48,8 +48,7 @@ def brought(project: Project, rows: list[dict[str, Any]], *, accept: bool = Fals
 
 def exported(project: Project, form: str, path: Path) -> bytes:
     columns = tables.TABLES["items"].columns_in(project)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        WRITERS[form](tables.items(project), columns, stream)
+    write_file(form, tables.items(project), columns, path, tables.KINDS)
     return path.read_bytes()
 
 
@@ -108,7 +107,7 @@ def rating() -> Project:
     return project
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "tsv"])
+@pytest.mark.parametrize("form", FILES)
 @pytest.mark.parametrize("which", ["vetting", "rating"])
 def test_an_export_comes_back_as_the_same_bytes(
     which: str, form: str, tmp_path: Path, request: pytest.FixtureRequest

@@ -1,6 +1,7 @@
 import csv
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from annotation import importing, queue, tables
 from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
 from annotation.querysets.parts import in_parts
 from annotation.tables import TABLES
-from formats.writers import write_csv
+from formats.writers import write_csv, write_file
 from tests.annotation.test_pace import NOW, give
 from tests.builders import (
     correct,
@@ -211,6 +212,12 @@ def test_every_table_has_just_its_columns_and_can_be_written(name: str, every: P
     stream = io.StringIO(newline="")
     assert write_csv(TABLES[name].rows(every), columns, stream) > 0
     assert next(csv.reader(stream.getvalue().splitlines())) == list(columns)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_holds_what_its_columns_say(name: str, every: Project, tmp_path: Path) -> None:
+    columns, path = TABLES[name].columns_in(every), tmp_path / "table"
+    assert write_file("parquet", rows(name, every), columns, path, tables.KINDS) > 0
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation import instants
 from annotation.models import Event, Project
-from formats.writers import WRITERS
+from formats.writers import FILES, write_file
 from judging.results import tables
 
 
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("table", choices=tables.EXPORTS)
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", choices=WRITERS, required=True)
+        parser.add_argument("--format", choices=FILES, required=True)
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -27,9 +27,10 @@ class Command(BaseCommand):
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
-            with instants.held(), part.open("w", encoding="utf-8", newline="") as stream:
+            with instants.held():
                 columns = table.columns_in(project)
-                count = WRITERS[options["format"]](table.rows(project), columns, stream)
+                rows = table.rows(project)
+                count = write_file(options["format"], rows, columns, part, tables.KINDS)
             part.replace(output)
         except OSError as error:
             reason = error.strerror or error

@@ -1,0 +1,179 @@
+"""Parquet: columns of one type each, some rows at a time."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
+
+TEXT = "text"
+# What a column can hold, by the name of its kind. Lists and objects are JSON in a text, since a
+# file has one shape for all rows, which objects of people's own do not.
+TYPES = {
+    TEXT: pa.string(),
+    "json": pa.string(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"),
+}
+# A row group: enough rows to pack well, and no burden to memory.
+ROWS, CHARACTERS = 2_000, 16_000_000
+AT_A_TIME = 100
+_KIND = b"kind"
+
+Kinds = Mapping[str, str]
+
+
+def write(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], path: Path, kinds: Kinds
+) -> int:
+    """Write the columns of the rows to a file; return the number of rows.
+
+    `kinds` names the kind of a column in `TYPES`, text by default. Raises ValueError for a value
+    that is not of its column's kind, naming row and column.
+    """
+    named = {name: kinds.get(name, TEXT) for name in columns}
+    schema = pa.schema(
+        [pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named.items()]
+    )
+    count = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for part in _parts(rows):
+            arrays = [_array(part, name, kind, count) for name, kind in named.items()]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            count += len(part)
+    return count
+
+
+def rows(path: Path, limits: Limits) -> Rows:
+    """Yield each row; `line` is its number, from 1. Columns of JSON that `write` made are
+    understood, times are ISO texts.
+
+    Raises FormatError on what is no Parquet file, is broken, or unpacks to more than is taken.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            _check(file, path, limits)
+            yield from _rows(file, path, limits)
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(
+            f"{path.name}: cannot be read as Parquet ({str(error)[:200]}). Write it anew."
+        ) from error
+
+
+def _parts(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    part: list[Mapping[str, Any]] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += sum(len(value) for value in row.values() if isinstance(value, str))
+        if len(part) >= ROWS or size >= CHARACTERS:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _array(part: list[Mapping[str, Any]], name: str, kind: str, before: int) -> pa.Array:
+    values: list[Any] = []
+    try:
+        for row in part:
+            value = row.get(name)
+            values.append(None if value is None else _cell(value, kind))
+    except (ValueError, TypeError) as error:
+        place = f"row {before + len(values) + 1}, column '{name}' cannot be written"
+        raise ValueError(f"{place}: {error}") from error
+    return pa.array(values, TYPES[kind])
+
+
+def _cell(value: Any, kind: str) -> Any:
+    if kind == "json" or (kind == TEXT and isinstance(value, list | dict | bool | int | float)):
+        value = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    elif kind == TEXT and isinstance(value, date | UUID):
+        value = value.isoformat() if isinstance(value, date) else str(value)
+    elif kind == "float":
+        value = _finite(float(value))
+    fits = _is_whole(value) if kind == "int" else isinstance(value, _HOLDS[kind])
+    if not fits:
+        raise TypeError(f"{type(value).__name__} in a column of kind {kind}")
+    if isinstance(value, str):
+        value.encode("utf-8")
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and -(1 << 63) <= value < 1 << 63
+
+
+_HOLDS = {TEXT: str, "json": str, "float": float, "bool": bool, "time": datetime}
+
+
+def _finite(number: float) -> float:
+    if not isfinite(number):
+        raise ValueError(f"{number} is not finite")
+    return number
+
+
+def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
+    names = file.schema_arrow.names
+    if len(set(names)) < len(names):
+        raise FormatError(f"{path.name}: two columns have the same name. Rename one.")
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > limits.total_bytes:
+        raise FormatError(
+            f"{path.name}: unpacks to more than {limits.total_bytes:,} bytes. Split it."
+        )
+    if not file.metadata.num_rows:
+        raise FormatError(f"{path.name}: has no rows. Give a file with rows.")
+
+
+def _rows(file: pq.ParquetFile, path: Path, limits: Limits) -> Rows:
+    told = [field for field in file.schema_arrow if (field.metadata or {}).get(_KIND) == b"json"]
+    line = 0
+    for batch in file.iter_batches(AT_A_TIME):
+        if batch.nbytes > AT_A_TIME * limits.row_bytes // 10:
+            raise FormatError(f"{path.name}, row {line + 1}: rows are too long. Split them.")
+        for values in batch.to_pylist():
+            line += 1
+            yield _row(path.name, line, values, {field.name for field in told}, limits)
+
+
+def _row(
+    file: str, line: int, values: dict[str, Any], told: set[str], limits: Limits
+) -> Row | BadRow:
+    for name, value in values.items():
+        if isinstance(value, str):
+            check_size(value, limits, file, line, name)
+        try:
+            values[name] = _understood(value) if name in told else _plain(value)
+        except (ValueError, TypeError, RecursionError) as error:
+            return BadRow(file, line, name, f"cannot be stored: {error}")
+    return Row(file, line, values)
+
+
+def _understood(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON would hold it."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float | Decimal):
+        return _finite(float(value))
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    raise TypeError(f"{type(value).__name__} is no text, number or list")

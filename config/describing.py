@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.api.answering import PROBLEM
+from annotation.api.paging import ONLY
 from config import scopes
 
 REF = {"$ref": "#/components/schemas/Problem"}
@@ -45,6 +46,27 @@ def tokens(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             operation["security"] = [{"token": [scope]}, {"cookieAuth": []}]
             operation["responses"].setdefault("403", {"description": "Not for this token or role."})
     return result
+
+
+def lists(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """The document, in which a row of a list may hold some of its fields alone (`only`)."""
+    schemas = result["components"]["schemas"]
+    for operation in (one for _, one in _operations(result)):
+        if any(one["name"] == ONLY for one in operation.get("parameters", ())):
+            [told] = operation["responses"]["200"]["content"].values()
+            rows = _named(schemas, told["schema"])["properties"]["results"]
+            rows["items"] = {"type": "object", "properties": _fields(schemas, rows["items"])}
+    return result
+
+
+def _fields(schemas: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = (_named(schemas, row) if "$ref" in row else row)["properties"]
+    return fields
+
+
+def _named(schemas: dict[str, Any], reference: dict[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = schemas[reference["$ref"].rpartition("/")[2]]
+    return found
 
 
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

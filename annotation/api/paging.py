@@ -14,6 +14,16 @@ from rest_framework.response import Response
 BROKEN = "This cursor cannot be read. Begin without one, and follow `next`."
 
 
+ONLY = "only"
+ONLY_PARAMETER = {
+    "name": ONLY,
+    "required": False,
+    "in": "query",
+    "description": "Names of fields, separated by commas: rows hold these and no others.",
+    "schema": {"type": "string"},
+}
+
+
 class CursorPages(CursorPagination):
     """Pages in the order of the rows, whose first word should be unique or nearly so.
 
@@ -29,6 +39,7 @@ class CursorPages(CursorPagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "offset" in request.query_params:
             raise ParseError("Pages are not counted off: follow `next` in place of an offset.")
+        self.names = _chosen(request, view)
         first = self.cursor_query_param not in request.query_params
         self.count = queryset.count() if first else None
         try:
@@ -47,7 +58,11 @@ class CursorPages(CursorPagination):
 
     def get_paginated_response(self, data: Any) -> Response:
         links = {"next": self.get_next_link(), "previous": self.get_previous_link()}
-        return Response({"count": self.count, **links, "results": data})
+        rows = [{name: row[name] for name in self.names} for row in data] if self.names else data
+        return Response({"count": self.count, **links, "results": rows})
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        return [*super().get_schema_operation_parameters(view), ONLY_PARAMETER]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         described = super().get_paginated_response_schema(schema)
@@ -60,3 +75,14 @@ class CursorPages(CursorPagination):
     def _get_position_from_instance(self, instance: Model, ordering: Any) -> str:
         """Where a row lies, also by what a row that it points at has."""
         return str(attrgetter(ordering[0].lstrip("-").replace("__", "."))(instance))
+
+
+def _chosen(request: Request, view: Any) -> list[str]:
+    """The fields that are asked for, none for all of them; 400 for one that rows do not have."""
+    names = [name.strip() for name in request.query_params.get(ONLY, "").split(",")]
+    chosen = [name for name in dict.fromkeys(names) if name]
+    known = list(view.get_serializer().fields) if chosen else []
+    if unknown := [name for name in chosen if name not in known]:
+        words = f"Rows have no {', '.join(unknown)}. They have {', '.join(known)}."
+        raise ParseError(words)
+    return chosen

@@ -97,3 +97,19 @@ def test_a_cursor_that_is_none_is_refused_or_shows_nothing_wrong(
 def test_an_offset_is_refused_in_words(people: Cast) -> None:
     answer = api_client(people.lead).get(items(people, "?offset=2"))
     assert (answer.status_code, "`next`" in answer.json()["detail"]) == (400, True)
+
+
+def test_rows_hold_the_fields_that_are_asked_for(people: Cast) -> None:
+    client = api_client(people.lead)
+    pages = read(client, items(people, "?limit=3&only=key,%20category,key"))
+    rows = [row for page in pages for row in page["results"]]
+    assert rows[0] == {"key": "item-1", "category": "number-errors"}
+    assert {tuple(row) for row in rows} == {("key", "category")}
+    assert len(client.get(items(people, "?only=")).json()["results"][0]) > 2
+
+
+def test_a_field_that_rows_do_not_have_is_refused_with_those_they_have(people: Cast) -> None:
+    answer = api_client(people.lead).get(items(people, "?only=key,secret"))
+    assert answer.status_code == 400
+    assert "no secret." in answer.json()["detail"]
+    assert "category" in answer.json()["detail"]

@@ -54,6 +54,7 @@ IN_QUERIES: dict[str, tuple[Any, ...]] = {
     "limit": (2,),
     "by": ("category",),
     "field": ("choice",),
+    "only": ("item", "key,category", "number"),
 }
 IN_BODIES: dict[str, tuple[Any, ...]] = {
     "item": ("said", "held", "item-1"),

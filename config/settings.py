@@ -359,9 +359,11 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": "operation.logs.Plain" if FOR_PEOPLE else "operation.logs.Json"}},
+    "filters": {"unsaid": {"()": "operation.logs.Unsaid"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
+        "django.request": {"filters": [] if FOR_PEOPLE else ["unsaid"]},
         # Django's own handlers would say it a second time, and e-mail texts.
         "django": {"handlers": [], "level": "INFO"},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},

@@ -69,6 +69,14 @@ class Json(logging.Formatter):
         return hidden(json.dumps(facts(record), ensure_ascii=True, default=str))
 
 
+class Unsaid(logging.Filter):
+    """Lets through what is not said already: each request has a line of ours, so Django's of the
+    same one only adds something where there is an error to tell."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is not None
+
+
 def facts(record: logging.LogRecord) -> dict[str, Any]:
     told: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

@@ -202,7 +202,11 @@ def look_at_the_log(environment: dict[str, str], visitor: Visitor, exported: str
     folder = Path(environment["VAR_DIR"])
     lines = (folder / "web.log").read_text("utf-8").splitlines()
     assert len([line for line in map(json.loads, lines) if "/exports/" in line["message"]]) > 2
+    # Of each request one line, and nothing twice.
+    assert not [line for line in lines if '"django.request"' in line]
     log = "\n".join(lines) + (folder / "worker.log").read_text("utf-8")
+    assert '"celery.worker' in log
+    assert "[queues]" not in log
     texts = [str(json.loads(line)["prompt"]) for line in exported.splitlines()]
     keys = [*visitor.cookies.values(), PASSWORD, environment["SECRET_KEY"], *texts]
     assert len(keys) > 5

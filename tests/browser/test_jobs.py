@@ -1,0 +1,57 @@
+"""The page of jobs in a browser: nothing for axe, refreshed by itself, steered by a press."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from annotation.models import Job, Membership
+from annotation.uploads import places
+from judging import exporting
+from judging.exporting import Wish
+from tests.browser.conftest import OpenPage
+from tests.browser.test_accessibility import LOOKS, checked, look
+from tests.builders import make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def lead() -> Membership:
+    return make_member(make_project(), role="lead")
+
+
+def make_import(lead: Membership, **values: object) -> Job:
+    told = {"number": 1, "name": "items.csv", "step": places.STORE, "deleted": False}
+    return Job.objects.create(
+        project=lead.project, kind="import", member=lead, result=told, **values
+    )
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_the_page_of_jobs_full_and_empty(
+    open_page: OpenPage, lead: Membership, width: int, scheme: str
+) -> None:
+    address = reverse("jobs", args=[lead.project.slug])
+    page = open_page(lead.account, address, **look(width, scheme))
+    checked(page)
+    make_import(lead, state="running", done=40, total=90)
+    exporting.want(lead.project, lead, Wish("items", "csv"))
+    failed = exporting.want(lead.project, lead, Wish("labels", "csv"))
+    ended = {"state": "failed", "finished_at": timezone.now(), "message": "The disk is full."}
+    Job.objects.filter(pk=failed.pk).update(**ended)
+    page.reload()
+    expect(page.get_by_role("button", name="Retry export 2")).to_be_visible()
+    checked(page)
+
+
+def test_it_follows_what_is_under_way_and_ends_it_by_a_press(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    job = make_import(lead, state="running", done=40, total=90)
+    page = open_page(lead.account, reverse("jobs", args=[lead.project.slug]))
+    expect(page.get_by_text("40 of 90")).to_be_visible()
+    Job.objects.filter(pk=job.pk).update(done=60)
+    expect(page.get_by_text("60 of 90")).to_be_visible()
+    page.get_by_role("button", name="Cancel import 1").click()
+    expect(page.get_by_text(f"Cancelled by {lead.alias}.")).to_be_visible()

@@ -21,4 +21,5 @@ urlpatterns = [
     path("", include("judging.api.strategies")),
     path("", include("judging.api.budget")),
     path("", include("judging.api.exports")),
+    path("", include("judging.api.jobs")),
 ]

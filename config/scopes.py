@@ -27,7 +27,8 @@ WRITES = {
         " api-strategy-preview api-strategy-parse"
     ),
     "manage": (
-        "api-budget api-snapshots api-imports api-import-columns api-import-start api-import-cancel"
+        "api-budget api-job-cancel api-job-again api-snapshots"
+        " api-imports api-import-columns api-import-start api-import-cancel"
     ),
 }
 _SCOPES = {name: scope for scope, names in WRITES.items() for name in names.split()}

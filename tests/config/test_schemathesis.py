@@ -46,6 +46,7 @@ IN_PATHS: dict[str, tuple[Any, ...]] = {
     "strategy": ("vanilla", "ours"),
     "table": ("categories", "runs", "items", "detection"),
     "name": (selecting.BASELINE,),
+    "kind": ("export",),
 }
 IN_QUERIES: dict[str, tuple[Any, ...]] = {
     "item": ("said", "item-1"),

@@ -1,0 +1,79 @@
+"""The API of all that takes long: imports, exports, archives, snapshots and runs, in one list."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import path
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access
+from annotation.api.answering import PROBLEMS, Conflict, Pages, ProblemSerializer
+from annotation.models import Job
+from judging import working
+from judging.working import Entry
+
+LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
+JOB = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
+ACTS = {"cancel": working.cancel, "again": working.again}
+
+
+class JobSerializer(serializers.Serializer[Entry]):
+    """A job or a run: `done` of `total` so far, null where there is nothing to count. `kind` and
+    `number` call it by; `can_cancel` and `can_again` say what can be done now."""
+
+    kind = serializers.CharField()
+    number = serializers.IntegerField(allow_null=True)
+    title = serializers.CharField()
+    of = serializers.CharField()
+    state = serializers.CharField()
+    message = serializers.CharField()
+    annotator = serializers.CharField(source="owner", help_text="Who asked; empty: nobody's.")
+    done = serializers.IntegerField(allow_null=True)
+    total = serializers.IntegerField(allow_null=True)
+    asked_at = serializers.DateTimeField(source="asked")
+    ended_at = serializers.DateTimeField(source="ended", allow_null=True)
+    can_cancel = serializers.BooleanField()
+    can_again = serializers.BooleanField()
+
+
+class JobList(ListAPIView[Any]):
+    """Everything that takes long and that you may see, the last first."""
+
+    serializer_class = JobSerializer
+    pagination_class = Pages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):
+            return Job.objects.none()
+        self.member = access.member_for(self.request, self.kwargs["slug"], right="results")
+        return working.listed(self.member)
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        return working.shown(super().paginate_queryset(queryset) or [], self.member)
+
+
+@extend_schema(request=None, responses={204: None, **LATE})
+@api_view(["POST"])
+def steer(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
+    """Cancel a job, or have one that failed done again; a run is steered by its own address."""
+    member = access.member_for(request, slug, right="results")
+    job = working.called(member, kind, number)
+    if job is None:
+        raise Http404
+    if not ACTS[step](job, access.seated(member)):
+        raise Conflict("There is nothing to do about this job any more. See its state.")
+    return Response(status=204)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/jobs/", JobList.as_view(), name="api-jobs"),
+    path(JOB + "cancel/", steer, {"step": "cancel"}, name="api-job-cancel"),
+    path(JOB + "again/", steer, {"step": "again"}, name="api-job-again"),
+]

@@ -119,7 +119,8 @@ def _timed(project: Any, path: Path, form: str) -> tuple[float, Any]:
 
     begun = time.perf_counter()
     rows = READERS[form](path, DEFAULT_LIMITS)
-    report = importing.store(project, importing.check(rows, tasktypes.of_project(project)))
+    drafts = importing.check(rows, tasktypes.of_project(project))
+    report = importing.store(project, importing.ahead(drafts))
     return time.perf_counter() - begun, report
 
 

@@ -1,5 +1,6 @@
 """What comes in: items with the projects that they need, and labels that were given elsewhere."""
 
+from annotation.importing.ahead import ahead
 from annotation.importing.comparing import Report
 from annotation.importing.drafts import Draft, check
 from annotation.importing.items import store
@@ -8,6 +9,7 @@ from annotation.importing.projects import create_project, store_task_type, task_
 __all__ = [
     "Draft",
     "Report",
+    "ahead",
     "check",
     "create_project",
     "store",

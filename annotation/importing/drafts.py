@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation import answers, digests, tasktypes, taxonomy
 from annotation.errors import FieldError
-from annotation.importing import returned
+from annotation.importing import flagging, returned
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -25,8 +25,8 @@ class Draft:
     `effect` is what the category should do to a score, "penalty" or "none", empty without
     categories; `cluster` is a digest of the source question; `repeats` the key of the item whose
     texts this one says again, else empty; `fields` whatever the row holds beside what every item
-    has; `known` what is right of an item for practice or probes; `decided` what was decided of it
-    elsewhere, where that is taken as it is.
+    has; `flags` what asks for a look at the texts; `known` what is right of an item for practice or
+    probes; `decided` what was decided of it elsewhere, where that is taken as it is.
     """
 
     row: Row
@@ -41,6 +41,7 @@ class Draft:
     repeats: str
     texts: dict[str, Any]
     fields: dict[str, Any]
+    flags: tuple[str, ...] = ()
     known: answers.Answer | None = None
     decided: answers.Answer | None = None
     was: returned.Returned | None = None
@@ -100,7 +101,9 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     purpose = _short("purpose", words["purpose"]) or "test"
     known = _known(task, purpose, values, words["repeats"])
     was = row if isinstance(row, returned.Returned) else None
-    decided = _decided(task, values) if accept and not task.categories and not (known or was) else None
+    decided = (
+        _decided(task, values) if accept and not task.categories and not (known or was) else None
+    )
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*answers.columns(task)} if known else set()
     apart |= {field.name for field in task.fields} if decided else set()
@@ -114,6 +117,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         repeats=words["repeats"],
         texts=texts,
         fields={name: value for name, value in values.items() if name not in apart},
+        flags=() if words["repeats"] else flagging.of(texts, task.diff),
         known=known,
         decided=decided,
         was=was,

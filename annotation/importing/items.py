@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation import answers, assigning, bulk, tasktypes, writing
+from annotation import answers, assigning, bulk, writing
 from annotation import known as known_answers
 from annotation.importing.comparing import Known, Report, known_of, sort_out
 from annotation.importing.drafts import Draft
@@ -70,6 +70,8 @@ def store(
             imagined.update((draft.key, known[draft.key]) for draft in fresh)
             continue
         with writing.transact():
+            # A crash ends the import, which is then begun anew, and finds what is lacking.
+            bulk.lazily()
             _lock(project)
             _insert(project, sort_out(good, known_of(project, good), report), accept=accept)
     if project and not dry_run:
@@ -122,7 +124,6 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
 
 
 def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
-    compared = tasktypes.of_version(project.task_type).diff
     originals = _originals(project, entries)
     return [
         {
@@ -139,7 +140,7 @@ def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
             "revision_number": _number(entry),
             "duplicate_of_id": originals.get(entry.draft.repeats),
             "fields": json.dumps(entry.draft.fields) if entry.draft.fields else "{}",
-            "flags": json.dumps(_flags(entry.draft, compared)),
+            "flags": json.dumps(entry.draft.flags) if entry.draft.flags else "[]",
         }
         for entry in entries
     ]
@@ -152,32 +153,6 @@ def _originals(project: Project, entries: list["_Entry"]) -> dict[str, int]:
         return {}
     found = Item.objects.filter(project=project, key__in=keys).values_list("key", "pk")
     return dict(found) | {entry.draft.key: entry.item for entry in entries}
-
-
-def _flags(draft: Draft, compared: tuple[str, str] | None) -> list[str]:
-    """What asks for a look at the two texts that the task type compares, if it does.
-
-    Not for a repeat: its texts are the original's.
-    """
-    if compared is None or draft.repeats:
-        return []
-    before, after = (draft.texts.get(name, "") for name in compared)
-    if before == after:
-        return ["identical"]
-    if not _differ_in_a_word(before, after) and before.split() == after.split():
-        return ["white-space-only"]
-    return []
-
-
-def _differ_in_a_word(before: str, after: str) -> bool:
-    """Whether the first characters that differ both belong to a word, which most changes tell."""
-    alike, unlike = 0, min(len(before), len(after)) + 1
-    while unlike - alike > 1:
-        middle = (alike + unlike) // 2
-        same = before[alike:middle] == after[alike:middle]
-        alike, unlike = (middle, unlike) if same else (alike, middle)
-    first = before[alike : alike + 1], after[alike : alike + 1]
-    return all(one and not one.isspace() for one in first)
 
 
 def _revision(entry: "_Entry") -> dict[str, Any]:

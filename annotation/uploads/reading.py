@@ -32,10 +32,10 @@ def run(job: Job) -> None:
     source = places.source(job)
     task = tasktypes.of_version(job.project.task_type)
     try:
-        drafts = importing.check(_counted(job, sources.rows(source)), task, accept=source.accept)
+        drafts = importing.check(sources.rows(source), task, accept=source.accept)
         report = importing.store(
             job.project,
-            drafts,
+            _counted(job, importing.ahead(drafts)),
             accept=source.accept,
             dry_run=job.result["step"] == places.CHECK,
             member=job.member,

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation import importing
 from annotation.models import Event, Item, Job, Project
-from annotation.uploads import jobs, places
+from annotation.uploads import jobs, places, receiving
 from judging.engine import bell
 from tests.builders import TEXTS, Cast, cast
 
@@ -220,8 +220,11 @@ def test_archives_that_climb_out_or_burst_are_refused(lead: Client) -> None:
         assert "climbs out" in told or "unpacks to more than" in told
 
 
-def test_a_file_that_is_too_large_is_not_even_taken(lead: Client, settings: Any) -> None:
+def test_a_file_that_is_too_large_is_not_even_taken(
+    lead: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.IMPORT_BYTES = 3_000_000
+    monkeypatch.setattr(receiving, "receive", None)
     assert "holds more than 3 MB" in refused(lead, b"a" * 3_000_001)
 
 

@@ -183,7 +183,7 @@ def _drafts(
             )
     except FormatError as error:
         raise files.refusal(str(error)) from error
-    return importing.check(rows, task, accept=source.accept)
+    return importing.ahead(importing.check(rows, task, accept=source.accept))
 
 
 def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:

@@ -1,0 +1,104 @@
+"""Rows that are read and checked by a process of its own, ahead of the one that stores them.
+
+Reading and checking takes as long as storing, and of two processes neither waits for the other. A
+thread would do as much only if neither held the interpreter, which both do most of the time.
+"""
+
+import fcntl
+import multiprocessing
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import cycle
+from multiprocessing.connection import Connection
+from typing import Any
+
+from annotation.importing.drafts import Draft
+from formats.rows import BadRow, Row
+
+# So much goes to the other process at a time: enough to cost little, and no burden to memory.
+ROWS, CHARACTERS = 50, 500_000
+# A pipe holds a megabyte at most. As many as this hold more rows than are stored at a time, so
+# that the other process need not stop meanwhile; they take turns.
+PIPES, HELD = 4, 1 << 20
+
+
+def ahead(drafts: Iterable[Draft | BadRow]) -> Iterator[Draft | BadRow]:
+    """The same drafts without what was read beside what is stored, from another process.
+
+    In a process that has threads, which such a copy of it would not have, they come from this one.
+    What is raised there is raised here. `drafts` must not use the database.
+    """
+    if threading.active_count() > 1:
+        yield from drafts
+        return
+    copying = multiprocessing.get_context("fork")
+    pipes = [copying.Pipe(duplex=False) for _ in range(PIPES)]
+    here, there = [ends[0] for ends in pipes], [ends[1] for ends in pipes]
+    for end in there:
+        with suppress(OSError):
+            fcntl.fcntl(end.fileno(), fcntl.F_SETPIPE_SZ, HELD)
+    other = copying.Process(target=_send, args=(drafts, there, here), daemon=True)
+    other.start()
+    _close(there)
+    try:
+        yield from _received(here)
+    finally:
+        # Of what nobody reads any more the other process can send no more, and ends.
+        _close(here)
+        other.join()
+
+
+def _received(here: list[Connection]) -> Iterator[Draft | BadRow]:
+    for end in cycle(here):
+        chunk = end.recv()
+        if isinstance(chunk, Exception):
+            raise chunk
+        if not chunk:
+            return
+        yield from chunk
+
+
+def _send(
+    drafts: Iterable[Draft | BadRow], there: list[Connection], here: list[Connection]
+) -> None:
+    """Send all of them, then an empty list, or else what was raised."""
+    _close(here)
+    ends = cycle(there)
+    with suppress(BrokenPipeError):
+        try:
+            for chunk in _chunks(drafts):
+                next(ends).send(chunk)
+            next(ends).send([])
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            next(ends).send(error)
+
+
+def _close(ends: list[Connection]) -> None:
+    for end in ends:
+        end.close()
+
+
+def _chunks(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Any]]:
+    chunk: list[Any] = []
+    size = 0
+    for draft in drafts:
+        chunk.append(_bare(draft))
+        size += len(draft.written) if isinstance(draft, Draft) else 0
+        if len(chunk) >= ROWS or size >= CHARACTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _bare(draft: Draft | BadRow) -> Draft | BadRow:
+    """The draft as it is stored, its texts only as they are written, with their digest."""
+    if isinstance(draft, BadRow):
+        return draft
+    bare = replace(draft, row=Row(draft.row.file, draft.row.line, {}), texts={})
+    bare.__dict__.update(written=draft.written, digest=draft.digest)
+    return bare

@@ -140,6 +140,7 @@ def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: 
 def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
     job = make_job(people, "freeze-results", state=state)
     assert not working.again(job, people.lead)
+    assert not entries(people, "lead")[0].can_again
     job.refresh_from_db()
     assert job.state == state
 

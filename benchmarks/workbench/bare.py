@@ -2,12 +2,14 @@
 
 Both come through the same server, middleware and authentication as the queue's. `nothing/` answers
 at once, `write/` changes one row of its own a person in a transaction first: two of them are what
-a pair would take if taking and labelling cost a single short statement each.
+a pair would take if taking and labelling cost a single short statement each. No scope of a token
+names them, so they ask for none.
 """
 
 from django.db import connection
 from django.urls import include, path
-from rest_framework.decorators import api_view
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -25,11 +27,13 @@ def prepare(people: list[int]) -> None:
 
 
 @api_view(["POST"])
+@permission_classes([IsAuthenticated])
 def nothing(request: Request) -> Response:
     return Response({})
 
 
 @api_view(["POST"])
+@permission_classes([IsAuthenticated])
 def write(request: Request) -> Response:
     with writing.transact(), connection.cursor() as cursor:
         cursor.execute(f"UPDATE {TABLE} SET n = n + 1 WHERE id = %s", [request.user.pk])

@@ -3,9 +3,10 @@
     python -m benchmarks.importing [--databases postgresql sqlite] [--rows 40000] [--format jsonl]
 
 Each database is one of its own, and each measurement a process of its own, whose memory is the
-largest it ever had. The file is read twice, as always, and comes again at the end: then nothing
-is new. `longest` is the longest transaction, in which nobody else can write to SQLite. What this
-process itself computes is given beside, since it hardly depends on what else the machine does.
+largest it ever had; that of the process which reads ahead is not in it, nor is its time. The file
+is read twice, as always, and comes again at the end: then nothing is new. `longest` is the longest
+transaction, in which nobody else can write to SQLite. What this process itself computes is given
+beside, since it hardly depends on what else the machine does.
 PostgreSQL is looked for at TEST_POSTGRES_URL. Ends with 1 if a row is lost or doubled; a limit
 that is missed is only said.
 """

@@ -79,6 +79,10 @@ def rows(path: Path, limits: Limits) -> Rows:
                     yield row if isinstance(row, BadRow) else _item(row, stem, invariant)
 
 
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
 def _in_order(names: list[str], path: Path) -> Iterator[tuple[str, str]]:
     by_stem: dict[str, str] = {}
     for name in sorted(names):

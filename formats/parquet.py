@@ -26,7 +26,7 @@ TYPES = {
     "time": pa.timestamp("us", tz="UTC"),
 }
 # A row group: enough rows to pack well, and no burden to memory.
-ROWS, CHARACTERS = 2_000, 16_000_000
+ROWS, CHARACTERS = 500, 2_000_000
 AT_A_TIME = 100
 _KIND = b"kind"
 

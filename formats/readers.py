@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from formats import batches, bundles, delimited, fbi, jsonlines, parquet, realmistake
+from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
 from formats.bundles import DELIMITERS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
@@ -37,7 +37,7 @@ def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
 def read_parquet(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a Parquet file, under whatever columns it names."""
     with _file(path):
-        return _vetted(lambda: parquet.rows(path, limits))
+        return _vetted(lambda: _parquet(path, limits))
 
 
 def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
@@ -121,7 +121,7 @@ def peeked(form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str
     if form == "fbi":
         return fbi.rows(path, limits)
     if form == "parquet":
-        return parquet.rows(path, limits)
+        return _parquet(path, limits)
     return _jsonl(path, limits) if form == "jsonl" else _delimited(path, limits, DELIMITERS[form])
 
 
@@ -154,6 +154,13 @@ def _delimited(path: Path, limits: Limits, delimiter: str) -> Rows:
 def _jsonl(path: Path, limits: Limits) -> Rows:
     with _file(path) as stream:
         yield from jsonlines.rows(stream, path.name, limits)
+
+
+def _parquet(path: Path, limits: Limits) -> Rows:
+    # A library that takes as much memory as all else here, for whoever asks for it.
+    from formats import parquet
+
+    return parquet.rows(path, limits)
 
 
 def _batch(path: Path, limits: Limits) -> Rows:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
 
-from formats import parquet
+from formats import fbi_writing
 from formats.typeset import write_latex, write_markdown
 
 Values = dict[str, Any]
@@ -63,8 +63,9 @@ def write_table(
 
 
 WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
-# A table of rows can also be a file of typed columns.
-FILES = (*WRITERS, "parquet")
+# A table of rows can also be a file of typed columns; items can be an archive as study 000's.
+FBI = "fbi"
+FILES = (*WRITERS, "parquet", FBI)
 # A table of figures can also be typeset, or be one JSON document, which says what it is.
 TYPESET: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
 FIGURES = ("json", *WRITERS, *TYPESET)
@@ -79,10 +80,20 @@ def write_file(
 ) -> int:
     """Write rows to a file in one of `FILES`; return their number. `kinds` says what columns hold
     that are no texts, for formats whose columns have a type, as `parquet.write` takes it."""
+    if form == FBI:
+        return fbi_writing.write(rows, path, [name for name in columns if name == "canary"])
     if form == "parquet":
+        # A library that takes as much memory as all else here, for whoever asks for it.
+        from formats import parquet
+
         return parquet.write(rows, columns, path, kinds)
     with path.open("w", encoding="utf-8", newline="") as stream:
         return WRITERS[form](rows, columns, stream)
+
+
+def ending(form: str) -> str:
+    """What a file in one of `FILES` is called behind its dot."""
+    return "zip" if form == FBI else form
 
 
 def write_figures(

@@ -17,7 +17,7 @@ from annotation.models import Event, Item, Job, Membership, Project
 from annotation.querysets import ItemQuerySet
 from annotation.settings import free
 from annotation.tables import items
-from formats.writers import write_file
+from formats.writers import ending, write_file
 from judging import clock
 from judging.results.tables import EXPORTS, KINDS
 
@@ -75,7 +75,7 @@ def cancel(job: Job, member: Membership) -> bool:
 
 def path(job: Job) -> Path:
     """Where the file of a job is; nothing that a person wrote names it."""
-    return settings.VAR_DIR / "exports" / f"export-{job.pk}.{job.result['form']}"
+    return settings.VAR_DIR / "exports" / f"export-{job.pk}.{ending(job.result['form'])}"
 
 
 def can_be_taken(job: Job, now: datetime) -> bool:

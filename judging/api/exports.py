@@ -129,7 +129,7 @@ def taken(request: Request, slug: str, number: int) -> FileResponse:
         raise Conflict(
             f"Export {number} has no file (any more). See its state, or ask for it anew."
         )
-    name = f"{slug}-{job.result['table']}-{number}.{job.result['form']}"
+    name = f"{slug}-{job.result['table']}-{number}{exporting.path(job).suffix}"
     return FileResponse(
         exporting.path(job).open("rb"),
         as_attachment=True,

@@ -52,7 +52,7 @@ def export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     if job is None or not exporting.can_be_taken(job, clock.now()):
         messages.error(request, f"Export {number} is not here. Ask for it again.")
         return redirect("exports", slug)
-    name = f"{slug}-{job.result['table']}-{number}.{job.result['form']}"
+    name = f"{slug}-{job.result['table']}-{number}{exporting.path(job).suffix}"
     return FileResponse(exporting.path(job).open("rb"), as_attachment=True, filename=name)
 
 

@@ -202,6 +202,16 @@ def test_an_end_that_was_not_wanted_leaves_no_file(
     assert (Job.objects.get().state, said in lead.get(PAGE).content.decode()) == (state, True)
 
 
+def test_the_layout_of_a_study_is_for_items_and_a_zip(lead: Client) -> None:
+    page = lead.post(PAGE, {"table": "labels", "format": "fbi"})
+    assert (page.status_code, "for the table of items" in page.content.decode()) == (422, True)
+    job = ask(lead, format="fbi")
+    Item.objects.update(category="own")
+    with pytest.raises(CommandError, match="cannot be made: row 1, column"):
+        call_command("make_export", str(job.pk))
+    assert exporting.path(job).suffix == ".zip"
+
+
 def test_a_filter_that_no_page_offers_is_refused(lead: Client) -> None:
     asked = {"table": "items", "format": "csv", "flag": "blue"}
     assert lead.post(PAGE, asked).status_code == 422

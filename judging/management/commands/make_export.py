@@ -21,5 +21,7 @@ class Command(BaseCommand):
         try:
             # What is printed is how many rows are done, for the worker, which notes it.
             exporting.write(job, lambda done: print(done, flush=True))
+        except ValueError as error:
+            raise CommandError(f"The file cannot be made: {error}.") from error
         except OSError as error:
             raise CommandError(f"The file cannot be written: {error.strerror}.") from error

@@ -5,11 +5,11 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from annotation.memory import memory
 from django.test import Client
 from django.urls import reverse
 
 from annotation.leads import agreement, behind
+from annotation.memory import memory
 from annotation.models import Mark, Membership, Project
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_item, make_member, make_project

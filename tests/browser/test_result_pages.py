@@ -6,10 +6,10 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from annotation.memory import memory
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from annotation.memory import memory
 from annotation.models import Membership, Project
 from judging.results.detecting import PROMPTS
 from judging.views.results.registry import PAGES

@@ -1,0 +1,196 @@
+"""What is held about a person: given to them on request, and taken from their account for good.
+
+What a person did stays, under the alias that each project knows them by: names and addresses live
+in the account alone (design 3.12), so emptying that one row leaves nobody to be recognised.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.models import Session
+from django.db.models import Q
+
+from annotation import assigning, auditing, members, veils, writing
+from annotation.errors import Refused
+from annotation.models import (
+    LIKE_WORK,
+    Account,
+    ApiToken,
+    Comment,
+    Draft,
+    Event,
+    Invitation,
+    Item,
+    Label,
+    Membership,
+    Revision,
+    Slot,
+)
+
+_OF_ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login", "keys")
+_OF_TOKEN = ("name", "prefix", "created_at", "last_used_at", "revoked_at")
+_OF_SESSION = ("ip", "user_agent", "created_at", "last_seen_at")
+_OF_LABEL = ("stage", "choice", "answers", "comment", "seconds", "current", "created_at")
+_OF_COMMENT = ("text", "created_at", "withdrawn_at")
+_OF_ROUND = ("number", "size", "right", "answered", "feedback", "started_at", "finished_at")
+
+
+def held(account: Account) -> dict[str, Any]:
+    """All that is held about a person, as plain values; no secret and nothing of others.
+
+    Items are called what the person's pages call them, and a silent check is work like any other.
+    """
+    places = Membership.objects.filter(account=account).select_related("project")
+    return {
+        "account": {name: getattr(account, name) for name in _OF_ACCOUNT},
+        "two_step_sign_in": Authenticator.objects.filter(user=account).exists(),
+        "tokens": list(account.tokens.values(*_OF_TOKEN)),
+        "sessions": list(UserSession.objects.filter(user=account).values(*_OF_SESSION)),
+        "done_to_the_site": _events(Event.objects.filter(account=account)),
+        "projects": [_in_project(member) for member in places.order_by("project__slug")],
+    }
+
+
+def check_can_go(account: Account) -> None:
+    """Raise Refused if a project or the site would be left without anybody to lead it."""
+    for member in Membership.objects.filter(account=account).select_related("project"):
+        leads = Membership.objects.in_project(member.project).who_manage()
+        if leads.filter(pk=member.pk).exists() and leads.count() == 1:
+            raise Refused(f"{member.project} would have no lead left. Hand it over first.")
+    admins = Account.objects.filter(is_superuser=True, is_active=True)
+    if account.is_superuser and not admins.exclude(pk=account.pk).exists():
+        raise Refused("The site would have no site admin left. Make somebody else one first.")
+
+
+def may_ask(lead: Membership, member: Membership) -> bool:
+    """Whether the lead may make the member nobody: a site admin may, and who leads all projects
+    that the person is in, for the account is the same in all of them."""
+    if lead.account and lead.account.is_superuser:
+        return not _is(lead, member)
+    if member.account is None or member.account.is_superuser or _is(lead, member):
+        return False
+    of_lead = Membership.objects.who_manage().filter(account=lead.account).values("project")
+    elsewhere = Membership.objects.filter(account=member.account).exclude(project__in=of_lead)
+    return not elsewhere.exists()
+
+
+def make_nobody(account: Account, by: Account | None, *, now: datetime) -> None:
+    """Empty and close the account, end its sessions and keys; what the person did stays.
+
+    There is no way back. Raises Refused as `check_can_go` does.
+    """
+    with writing.transact():
+        account = Account.objects.select_for_update().get(pk=account.pk)
+        check_can_go(account)
+        words = {word for word in (account.username, account.email) if word}
+        _forget_mentions(account, now)
+        _forget_ways_in(account, words)
+        _empty(account)
+        for member in Membership.objects.filter(account=account, active=True):
+            _suspend(member, by or account)
+        auditing.note_account(account, by, new={"account": "made nobody"})
+
+
+def _empty(account: Account) -> None:
+    account.username, account.email = f"nobody-{account.pk}", ""
+    account.first_name = account.last_name = ""
+    account.is_active = account.is_staff = account.is_superuser = False
+    account.keys, account.last_login = {}, None
+    account.set_unusable_password()
+    account.save()
+    account.groups.clear()
+    account.user_permissions.clear()
+
+
+def _forget_ways_in(account: Account, words: set[str]) -> None:
+    """Sessions, also those half-way through signing in; keys, codes and addresses."""
+    for session in Session.objects.iterator():
+        said = session.get_decoded()
+        if said.get("_auth_user_id") == str(account.pk) or any(w in str(said) for w in words):
+            session.delete()
+    UserSession.objects.filter(user=account).delete()
+    tokens = [str(pk) for pk in account.tokens.values_list("pk", flat=True)]
+    _retell(ApiToken, tokens, "a key that is gone")
+    account.tokens.all().delete()
+    Authenticator.objects.filter(user=account).delete()
+    EmailAddress.objects.filter(user=account).delete()
+
+
+def _forget_mentions(account: Account, now: datetime) -> None:
+    """What else names the person: open invitations, and the record of the administration."""
+    if account.email:
+        Invitation.objects.filter(email__iexact=account.email).end(now)
+    _retell(Account, [str(account.pk)], f"nobody-{account.pk}")
+    for model in (UserSession, EmailAddress, Authenticator):
+        mine = model.objects.filter(user=account).values_list("pk", flat=True)
+        _retell(model, [str(pk) for pk in mine], "something that is gone")
+
+
+def _retell(model: type[Any], ids: Iterable[str], words: str) -> None:
+    """Call rows otherwise in the administration's own record, which keeps how they were called."""
+    of_model = ContentType.objects.get_for_model(model)
+    entries = LogEntry.objects.filter(content_type=of_model, object_id__in=list(ids))
+    entries.update(object_repr=words)
+
+
+def _suspend(member: Membership, by: Account) -> None:
+    member.active = False
+    member.save(update_fields=["active"])
+    members.note(member, by, old={"active": True}, new={"active": False})
+    if Slot.objects.kept_for(member.pk).exists():
+        assigning.take_back(member, member)
+
+
+def _in_project(member: Membership) -> dict[str, Any]:
+    items = Item.objects.in_project(member.project).filter(
+        Q(labels__member=member) | Q(comments__member=member) | Q(drafts__member=member)
+    )
+    called = veils.names(member, items.distinct())
+    labels = Label.objects.filter(member=member).order_by("created_at", "pk")
+    comments = Comment.objects.filter(member=member).order_by("created_at", "pk")
+    drafts = Draft.objects.filter(member=member).order_by("updated_at", "pk")
+    written = Revision.objects.filter(author=member).order_by("created_at", "pk")
+    said = ("item__key", "number", "texts", "note", "created_at")
+    return {
+        "project": member.project.slug,
+        "alias": member.alias,
+        "role": member.role,
+        "active": member.active,
+        "since": member.created_at,
+        "labels": [
+            _as_work(one) for one in _of_items(labels.values("item_id", *_OF_LABEL), called)
+        ],
+        "corrections": list(written.values(*said)),
+        "comments": _of_items(comments.values("item_id", *_OF_COMMENT), called),
+        "drafts": _of_items(drafts.values("item_id", "data", "updated_at"), called),
+        "practice": list(member.practice_rounds.order_by("number").values(*_OF_ROUND)),
+        "events": _events(Event.objects.filter(member=member)),
+    }
+
+
+def _of_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, Any]]:
+    """Rows with what the person's pages call their items, instead of its id."""
+    return [
+        {"item": called[row["item_id"]], **{k: v for k, v in row.items() if k != "item_id"}}
+        for row in rows
+    ]
+
+
+def _as_work(label: dict[str, Any]) -> dict[str, Any]:
+    stage = "work" if label["stage"] in LIKE_WORK else label["stage"]
+    return {**label, "stage": stage}
+
+
+def _events(events: Any) -> list[dict[str, Any]]:
+    """Only what and when: of what, the entries beside them tell as far as the person may know."""
+    return list(events.order_by("created_at", "pk").values("kind", "created_at"))
+
+
+def _is(lead: Membership, member: Membership) -> bool:
+    return lead.account_id == member.account_id

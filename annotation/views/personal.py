@@ -1,0 +1,71 @@
+"""What is held about a person, for themselves; and making somebody nobody, for who leads."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation import access, personal
+from annotation.errors import Refused
+from annotation.models import Account, Membership
+
+
+@require_safe
+@never_cache
+@login_required
+def my_data(request: HttpRequest) -> HttpResponse:
+    """What is held about the person who looks, in words, and a link to all of it."""
+    assert isinstance(request.user, Account)
+    places = Membership.objects.filter(account=request.user).select_related("project")
+    return render(request, "annotation/my_data.html", {"places": places})
+
+
+@require_safe
+@never_cache
+@login_required
+def my_data_file(request: HttpRequest) -> HttpResponse:
+    """All of it, as a JSON file."""
+    assert isinstance(request.user, Account)
+    answer = JsonResponse(
+        personal.held(request.user), json_dumps_params={"indent": 1, "ensure_ascii": False}
+    )
+    answer["Content-Disposition"] = 'attachment; filename="my-data.json"'
+    return answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def make_nobody(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask whether somebody's account is really to be emptied; a POST that names them does it."""
+    lead = access.member_for(request, slug, right="manage")
+    said = request.POST if request.method == "POST" else request.GET
+    member = Membership.objects.in_project(lead.project).named(said.get("member", ""))
+    if member is None or member.account is None:
+        messages.error(request, "Nobody here has this name, or they have no account.")
+        return redirect("members", slug)
+    if not personal.may_ask(lead, member):
+        raise PermissionDenied("This person works in other projects too: ask a site admin.")
+    trouble = ""
+    if request.method == "POST":
+        try:
+            _do(lead, member, said.get("again", ""))
+        except Refused as refused:
+            trouble = str(refused)
+        else:
+            messages.success(request, f"{member}'s account is emptied. What they did is kept.")
+            return redirect("members", slug)
+    context = {"project": lead.project, "member": lead, "person": member, "trouble": trouble}
+    status = 422 if trouble else 200
+    return render(request, "annotation/make_nobody.html", context, status=status)
+
+
+def _do(lead: Membership, member: Membership, again: str) -> None:
+    if again.strip() != member.alias:
+        raise Refused(f"Type the name, {member.alias}, to say that you mean it.")
+    assert member.account
+    personal.make_nobody(member.account, lead.account, now=timezone.now())

@@ -177,7 +177,9 @@ def _copy_labels(half: int) -> None:
         )
         named = {"id": "t.id + s.n", "item_id": items, "revision_id": revisions}
         _copy(Resolution, series, "1 = 1", named)
-        _copy(Event, series, "t.kind = 'label'", named)
+        # Other events may have followed that of the label.
+        behind = f"{Event.objects.latest('pk').pk} + s.n"
+        _copy(Event, series, "t.kind = 'label'", named | {"id": behind})
         last = label.slot_id + (half - 1) * step
         filled = Slot.objects.filter(stage=label.stage, number=label.slot.number, pk__lte=last)
         filled.update(state=Slot.State.FILLED, member=label.member, held_until=None)

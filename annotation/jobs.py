@@ -45,14 +45,16 @@ def unfinished(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.pk, finished_at=None)
 
 
-def take(job_id: int, kind: str) -> Job | None:
-    """Have a job until LEASE is over; None if it is not free."""
+def take(job_id: int, kind: str, **asked: Any) -> Job | None:
+    """Have a job until LEASE is over; None if it is not free, or not (any more) as it is `asked`
+    for, by the lookups of a filter."""
     now = timezone.now()
     with writing.transact():
-        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=kind)
+        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=kind, **asked)
         job = found.select_related("project").filter(pk=job_id).first()
         if job:
-            _hold(job)
+            job.state, job.result["until"] = Job.State.RUNNING, _until(now)
+            job.save(update_fields=["state", "result"])
     return job
 
 
@@ -72,12 +74,18 @@ def manage(*words: str) -> list[str]:
 
 
 def leave(job: Job, ended: programs.Ended, **result: Any) -> bool:
-    """Note how the program ended, with what came of it; one that was stopped is left to the next
-    worker. False for a job that was cancelled, of which nothing is noted."""
+    """Note how the program ended, with what came of it, as `end` does."""
+    made = {"state": Job.State.FINISHED, "finished_at": timezone.now()}
+    return end(job, ended, {**made, "result": {**job.result, **result}})
+
+
+def end(job: Job, ended: programs.Ended, made: dict[str, Any]) -> bool:
+    """Note how the program ended, with the values `made` of the job if it ended well; one that was
+    stopped is left to the next worker. False for a job that was cancelled, of which nothing is
+    noted."""
     values: dict[str, Any] = {"state": Job.State.WAITING}
     if ended.code == 0:
-        values = {"state": Job.State.FINISHED, "finished_at": timezone.now()}
-        values["result"] = {**job.result, **result}
+        values = made
     elif ended.code:
         values = {"state": Job.State.FAILED, "message": ended.said, "finished_at": timezone.now()}
     with writing.transact():
@@ -92,6 +100,10 @@ def cancel(job: Job, by: Membership) -> bool:
 
 
 def _hold(job: Job) -> None:
-    job.result["until"] = (timezone.now() + LEASE).timestamp()
+    job.result["until"] = _until(timezone.now())
     with writing.transact():
-        unfinished(job).update(state=Job.State.RUNNING, result=job.result)
+        unfinished(job).filter(state=Job.State.RUNNING).update(result=job.result)
+
+
+def _until(now: datetime) -> float:
+    return (now + LEASE).timestamp()

@@ -5,17 +5,15 @@ and then waits until somebody says that its items are to come in. What takes tim
 program of its own, so that a file that is hard to read holds up nothing else.
 """
 
-import sys
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import programs, writing
+from annotation import jobs, writing
 from annotation.errors import Stale
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import Ended
@@ -25,8 +23,6 @@ from annotation.uploads import places, reading
 KIND = "import"
 # So long the files of an import are kept; then they are deleted.
 KEPT = timedelta(days=7)
-# A worker that was killed is noticed after this long.
-LEASE = timedelta(seconds=60)
 # A file that takes longer is given up.
 LONGEST = timedelta(hours=2)
 # Files of so many bytes are checked while the person waits, about a second at most.
@@ -35,8 +31,7 @@ AT_ONCE = 1_000_000
 
 def of_project(project: Project) -> QuerySet[Job]:
     """The imports of a project, the last first."""
-    found = Job.objects.filter(project=project, kind=KIND)
-    return found.select_related("member", "project__task_type")
+    return jobs.of_project(project, KIND).select_related("member", "project__task_type")
 
 
 def called(project: Project, number: int) -> Job | None:
@@ -45,11 +40,8 @@ def called(project: Project, number: int) -> Job | None:
 
 def new(member: Membership, told: dict[str, Any], now: datetime) -> Job:
     """A job for a file that was looked at; inside the transaction that moves it to its place."""
-    project = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=member.project_id)
-    number = Job.objects.filter(project=project, kind=KIND).count() + 1
     expires = (now + KEPT).timestamp()
-    result = {"number": number, **told, "expires": expires, "deleted": False}
-    return Job.objects.create(project=member.project, kind=KIND, member=member, result=result)
+    return jobs.want(member.project, member, KIND, **told, expires=expires, deleted=False)
 
 
 def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
@@ -62,7 +54,7 @@ def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
         asked = {"columns": columns, "accept": accept, "step": places.CHECK, "report": None}
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
-    if _is_small(stored) and (held := _take(job.pk, timezone.now())):
+    if _is_small(stored) and (held := _take(job.pk)):
         reading.run(held)
         _leave(held, Ended(0, ""))
 
@@ -106,19 +98,14 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Check or import a file, unless another worker is at it, or delete one whose time is over;
     whether that was done. One that is `stopped` waits for the next worker, which begins anew:
     what was stored is then found unchanged."""
-    now = timezone.now()
-    if _delete(job_id, now):
+    if _delete(job_id, timezone.now()):
         return True
-    job = _take(job_id, now)
+    job = _take(job_id)
     if job is None:
         return False
     ends = time.monotonic() + LONGEST.total_seconds()
-    ended = programs.run(
-        _command(job),
-        stopped=lambda: stopped() or time.monotonic() > ends or not _unfinished(job).exists(),
-        hold=lambda: _hold(job),
-        every=LEASE.total_seconds() / 3,
-    )
+    command = jobs.manage("work_on_import", str(job.pk))
+    ended = jobs.run(job, command, lambda: stopped() or time.monotonic() > ends)
     if time.monotonic() > ends:
         ended = Ended(1, f"It took longer than {LONGEST}. Split the file.")
     return _leave(job, ended)
@@ -133,38 +120,16 @@ def _locked(job: Job) -> Job:
     return Job.objects.select_for_update(of=("self",)).get(pk=job.pk)
 
 
-def _unfinished(job: Job) -> QuerySet[Job]:
-    return Job.objects.filter(pk=job.pk, finished_at=None)
-
-
-def _take(job_id: int, now: datetime) -> Job | None:
-    """Have the job until LEASE is over, as it is asked for now; None if it is not free."""
-    with writing.transact():
-        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=KIND)
-        job = found.filter(pk=job_id, result__step__in=[places.CHECK, places.STORE]).first()
-        if job is None:
-            return None
-        job.state, job.result["until"] = Job.State.RUNNING, (now + LEASE).timestamp()
-        job.save(update_fields=["state", "result"])
-    return of_project(job.project).get(pk=job_id)
-
-
-def _hold(job: Job) -> None:
-    job.result["until"] = (timezone.now() + LEASE).timestamp()
-    with writing.transact():
-        _unfinished(job).filter(state=Job.State.RUNNING).update(result=job.result)
+def _take(job_id: int) -> Job | None:
+    """Have the job for a while, as it is asked for now; None if it is not free."""
+    return jobs.take(job_id, KIND, result__step__in=[places.CHECK, places.STORE])
 
 
 def _leave(job: Job, ended: Ended) -> bool:
     """Note how the work ended, unless the import was cancelled; whether it came to its end."""
-    now = timezone.now()
-    values: dict[str, Any] = {"state": Job.State.WAITING}
-    if ended.code == 0:
-        values = _found_out(job, places.noted(job), now)
-    elif ended.code:
-        values = {"state": Job.State.FAILED, "finished_at": now, "message": ended.said}
-    with writing.transact():
-        return bool(_unfinished(job).update(**values)) and ended.code == 0
+    well = ended.code == 0
+    made = _found_out(job, places.noted(job), timezone.now()) if well else {}
+    return jobs.end(job, ended, made) and well
 
 
 def _found_out(job: Job, noted: dict[str, Any], now: datetime) -> dict[str, Any]:
@@ -203,7 +168,3 @@ def _record_end(job: Job, member: Membership) -> None:
         file=job.result["name"],
         rows=job.done,
     )
-
-
-def _command(job: Job) -> list[str]:
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), "work_on_import", str(job.pk)]

@@ -14,7 +14,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import importing
+from annotation import importing, programs
+from annotation.jobs import LEASE
 from annotation.models import Event, Item, Job, Project
 from annotation.uploads import jobs, places, receiving
 from judging.engine import bell
@@ -50,7 +51,7 @@ def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
         call_command(*command[2:])
         return jobs.Ended(0, "")
 
-    monkeypatch.setattr(jobs.programs, "run", run)
+    monkeypatch.setattr(programs, "run", run)
 
 
 def table(*rows: list[str], header: list[str] = HEADER) -> bytes:
@@ -306,7 +307,7 @@ def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
         lead.post(f"{PAGE}1/cancel/")
         return jobs.Ended(None, "")
 
-    monkeypatch.setattr(jobs.programs, "run", cancelled_meanwhile)
+    monkeypatch.setattr(programs, "run", cancelled_meanwhile)
     assert not jobs.work(job.pk)
     assert "About 2 rows had been read; what was in stays." in page(lead, job)
     event = Event.objects.get(kind="import cancelled")
@@ -322,7 +323,7 @@ def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
 ) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    monkeypatch.setattr(jobs.programs, "run", lambda *_, **__: ended)
+    monkeypatch.setattr(programs, "run", lambda *_, **__: ended)
     assert not jobs.work(job.pk)
     job.refresh_from_db()
     assert (job.state, job.message) == (state, ended.said)
@@ -332,9 +333,9 @@ def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    assert jobs._take(job.pk, timezone.now())
-    assert jobs._take(job.pk, timezone.now()) is None
-    assert jobs.due(timezone.now() + jobs.LEASE + timedelta(seconds=1)) == [job.pk]
+    assert jobs._take(job.pk)
+    assert jobs._take(job.pk) is None
+    assert jobs.due(timezone.now() + LEASE + timedelta(seconds=1)) == [job.pk]
 
 
 def test_files_are_deleted_when_their_time_is_over(

@@ -196,6 +196,14 @@ class Asked:
         return [*self.fields(ask), *self.view.columns]
 
     @property
+    def heeded(self) -> list[str]:
+        """What the address may say beside runs and view."""
+        switches = [one.name for one in self.view.switches]
+        boxes = [one.name for one in self.view.choices(self)] if self.view.choices else []
+        columns = [name for ask in self.view.asks for name in self.narrowing(ask)]
+        return list(dict.fromkeys([*switches, BY, INTERVALS, SORT, *boxes, *columns]))
+
+    @property
     def here(self) -> str:
         return self.link()
 

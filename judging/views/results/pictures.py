@@ -67,10 +67,15 @@ def every(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, Drawing]
 def of_query(project: Project, page: str, query: QueryDict) -> Drawing | None:
     """The chart that the address of a page shows, however long its figures take.
 
-    Raises Http404 for a page, view, run or field that is not there.
+    Raises Http404 for a page, view, run or field that is not there, and for a name that the view
+    does not heed: a page may show what it knows of an old address, a figure on paper may not.
     """
     reader = Membership(project=project, role=Role.RESEARCHER)
     wish = asking.asked(reader, page, query)
+    if unknown := sorted(set(query) - {RUN, VIEW, *wish.heeded}):
+        raise Http404(
+            f"This view does not know {', '.join(unknown)}. It knows {', '.join(wish.heeded)}."
+        )
     return drawn(wish, asking.waited(wish))
 
 

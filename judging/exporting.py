@@ -3,7 +3,7 @@
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,11 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from annotation import instants, programs, writing
-from annotation.filters import ItemFilter
-from annotation.models import Event, Item, Job, Membership, Project
-from annotation.querysets import ItemQuerySet
+from annotation.models import Event, Job, Membership, Project
 from annotation.settings import free
-from annotation.tables import items
 from formats.writers import ending, write_file
-from judging import clock
+from judging import clock, exported
+from judging.exported import Wish
 from judging.results.tables import EXPORTS, KINDS
 
 KIND = "export"
@@ -30,18 +28,6 @@ LEASE = timedelta(seconds=60)
 OF_RESULTS = ("calls", "outcomes")
 # How far an export is, is told every so many rows.
 TELL_EVERY = 1_000
-CANARY = "canary"
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A table in a format. `filters` narrow items as their page does, by its names; with `canary`
-    every row says in a column of its own that it is test data, and holds a string to look for."""
-
-    table: str
-    form: str
-    filters: dict[str, str] = field(default_factory=dict)
-    canary: bool = False
 
 
 def offered(member: Membership) -> tuple[str, ...]:
@@ -50,7 +36,11 @@ def offered(member: Membership) -> tuple[str, ...]:
 
 
 def want(project: Project, member: Membership, wish: Wish) -> Job:
-    """Have an export made by the next worker; its number is one of the project's exports."""
+    """Have an export made by the next worker; its number is one of the project's exports.
+
+    Raises FieldError as `exported.check` does.
+    """
+    exported.check(project, wish)
     asked = asdict(wish) | {"canary": _canary() if wish.canary else ""}
     with writing.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
@@ -112,38 +102,21 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
 def write(job: Job, told: Callable[[int], object] = int) -> int:
     """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
     the number of rows."""
-    _note(job, total=_total(job))
+    wish = _wish(job)
+    _note(job, total=exported.count(job.project, wish))
     path(job).parent.mkdir(parents=True, exist_ok=True)
     with instants.held():
-        columns, rows = _asked(job)
-        rows = _counted(rows, told)
-        count = write_file(job.result["form"], rows, columns, path(job), KINDS)
+        made = exported.rows(job.project, wish, job.result["canary"])
+        rows = _counted(made.rows, told)
+        count = write_file(job.result["form"], rows, made.columns, path(job), KINDS)
     _note(job, done=count)
     return count
 
 
-def _total(job: Job) -> int | None:
-    if job.result["table"] == "items":
-        return _narrowed(job).count()
-    count = EXPORTS[job.result["table"]].count
-    return count(job.project) if count else None
-
-
-def _asked(job: Job) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
-    """The columns and the rows that a job is of."""
-    asked, table = job.result, EXPORTS[job.result["table"]]
-    is_of_items = asked["table"] == "items"
-    rows = items(job.project, _narrowed(job)) if is_of_items else table.rows(job.project)
-    if not asked["canary"]:
-        return table.columns_in(job.project), rows
-    marked = ({**row, CANARY: asked["canary"]} for row in rows)
-    return (*table.columns_in(job.project), CANARY), marked
-
-
-def _narrowed(job: Job) -> ItemQuerySet:
-    found = ItemFilter(job.result["filters"], Item.objects.in_project(job.project)).qs
-    assert isinstance(found, ItemQuerySet)
-    return found
+def _wish(job: Job) -> Wish:
+    # Those that were asked for before there were snapshots name none.
+    said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot")}
+    return Wish(**said, filters=job.result["filters"])
 
 
 def _counted(
@@ -204,6 +177,7 @@ def _record(job: Job) -> None:
         rows=job.done,
         filters=job.result["filters"],
         canary=job.result["canary"],
+        snapshot=job.result.get("snapshot", ""),
     )
 
 

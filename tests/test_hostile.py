@@ -16,6 +16,9 @@ from django.utils import timezone
 
 from annotation import commenting
 from annotation.models import ApiToken, Item, Project, Resolution
+from annotation.snapshots import asking, freezing
+from judging import exporting
+from judging.exported import Wish
 from judging.models import Run, SavedView
 from judging.results.tables import EXPORTS
 from judging.running import runs
@@ -125,6 +128,9 @@ def run(people: Cast) -> Run:
     assert answer(run, REPLY, model=ONE_LINE[:100])
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
     SavedView.objects.create(member=people.lead, name=ONE_LINE[:80], page="overview", shared=True)
+    freezing.freeze(asking.want(people.project, people.lead, ONE_LINE[:80], ALL))
+    for said in ({"snapshot": ONE_LINE[:80]}, {"filters": {"search": ONE_LINE}}):
+        exporting.want(people.project, people.lead, Wish("items", "csv", **said))
     return run
 
 

@@ -25,6 +25,9 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         """The one that a text names; nine digits are as many as any has."""
         return self.filter(number=int(number)).first() if _NUMBER.fullmatch(number) else None
 
+    def named(self, name: str) -> Snapshot | None:
+        return self.filter(name=name).first()
+
     def before(self, one: Snapshot) -> Snapshot | None:
         """The last one before another."""
         return self.filter(number__lt=one.number).order_by("-number").first()

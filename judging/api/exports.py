@@ -24,10 +24,12 @@ from annotation.api.answering import (
 )
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
+from annotation.errors import FieldError
 from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
 from formats.writers import FILES
 from judging import clock, exporting
+from judging.exported import Wish
 from judging.results.tables import EXPORTS
 
 REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
@@ -37,12 +39,14 @@ EXPORT = "projects/<slug:slug>/exports/<int:number>/"
 
 class ExportAskedSerializer(serializers.Serializer[Any]):
     """A table in a format. `filters` narrow items down, by the names of the list of items; with
-    `canary` each row says in a column that it is test data, and holds a string to look for."""
+    `canary` each row says in a column that it is test data, and holds a string to look for.
+    `snapshot` names the one as which items are written, all of them; without, as they are now."""
 
     table = serializers.ChoiceField(choices=[(name, name) for name in EXPORTS])
     format = serializers.ChoiceField(choices=[(name, name) for name in FILES])
     filters = serializers.DictField(child=serializers.CharField(max_length=2000), default=dict)
     canary = serializers.BooleanField(default=False)
+    snapshot = serializers.CharField(default="", allow_blank=True, max_length=80)
 
 
 class ExportSerializer(serializers.Serializer[Job]):
@@ -54,6 +58,7 @@ class ExportSerializer(serializers.Serializer[Job]):
     format = serializers.CharField(source="result.form")
     filters = serializers.DictField(source="result.filters")
     canary = serializers.CharField(source="result.canary")
+    snapshot = serializers.CharField(source="result.snapshot", default="")
     annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
     state = serializers.ChoiceField(choices=Job.State.choices)
     message = serializers.CharField()
@@ -96,7 +101,10 @@ class ExportList(ListAPIView[Job]):
         """Have a worker make a file of a table."""
         member = access.member_for(request, slug, right="results")
         wish = _wish(member, checked(ExportAskedSerializer(data=request.data)))
-        job = exporting.want(member.project, access.seated(member), wish)
+        try:
+            job = exporting.want(member.project, access.seated(member), wish)
+        except FieldError as error:
+            raise Unprocessable(_CANNOT, {error.field: [str(error)]}) from error
         return Response(ExportSerializer(job).data, status=201)
 
 
@@ -146,7 +154,7 @@ def _found(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
     return member, job
 
 
-def _wish(member: Membership, said: dict[str, Any]) -> exporting.Wish:
+def _wish(member: Membership, said: dict[str, Any]) -> Wish:
     """What is asked for; 422 for a table that the member may not have, or a filter that is none."""
     table, filters = said["table"], said["filters"]
     if table not in exporting.offered(member):
@@ -160,7 +168,7 @@ def _wish(member: Membership, said: dict[str, Any]) -> exporting.Wish:
         raise Unprocessable(_CANNOT, {"filters": [words]})
     if not narrowed.form.is_valid():
         raise Unprocessable(_CANNOT, {"filters": narrowed.form.errors.get_json_data()})
-    return exporting.Wish(table, said["format"], filters, said["canary"])
+    return Wish(table, said["format"], filters, said["canary"], said["snapshot"])
 
 
 _CANNOT = "The body cannot be used."

@@ -15,6 +15,11 @@ class ExportForm(forms.Form):
         "front; jsonl and parquet give every text back as it was. fbi is the archive of study "
         "000: a zip of tables of items, one a category."
     )
+    snapshot = forms.ChoiceField(
+        required=False,
+        label="As of",
+        help_text="Items as they are now, or as a snapshot holds them: all of them, not narrowed.",
+    )
     canary = forms.BooleanField(
         required=False,
         label="Mark every row as test data",
@@ -29,10 +34,23 @@ class ExportForm(forms.Form):
         return form
 
     def __init__(
-        self, *args: Any, tables: Iterable[str], formats: Iterable[str], **values: Any
+        self,
+        *args: Any,
+        tables: Iterable[str],
+        formats: Iterable[str],
+        snapshots: Iterable[str],
+        **values: Any,
     ) -> None:
+        """`snapshots` are names; who may not have the table of items is not asked for one."""
         super().__init__(*args, **values)
+        tables = list(tables)
         for name, offered in (("table", tables), ("format", formats)):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)
             field.choices = [(one, one) for one in offered]
+        if "items" not in tables:
+            del self.fields["snapshot"]
+            return
+        asked = self.fields["snapshot"]
+        assert isinstance(asked, forms.ChoiceField)
+        asked.choices = [("", "now"), *((name, name) for name in snapshots)]

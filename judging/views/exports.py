@@ -10,10 +10,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation import access, tasktypes
+from annotation.errors import FieldError
 from annotation.filters import ItemPageFilter
-from annotation.models import Item, Membership
+from annotation.models import Item, Membership, Snapshot
 from formats.writers import FILES
 from judging import clock, exporting
+from judging.exported import Wish
 from judging.forms.exporting import ExportForm
 
 
@@ -24,11 +26,15 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     asked = request.method == "POST"
     filters = _filters(request, member)
-    offered = {"tables": exporting.offered(member), "formats": FILES}
-    form = ExportForm(request.POST if asked else None, **offered)
+    form = _form(request, member)
     if asked and form.is_valid() and filters.is_valid():
-        exporting.want(member.project, access.seated(member), _wish(form.cleaned_data, filters))
-        return redirect("exports", slug)
+        wish = _wish(form.cleaned_data, filters)
+        try:
+            exporting.want(member.project, access.seated(member), wish)
+        except FieldError as error:
+            form.add_error(error.field, str(error))
+        else:
+            return redirect("exports", slug)
     found = list(exporting.of_member(member))
     context = {
         "project": member.project,
@@ -66,6 +72,16 @@ def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return redirect("exports", slug)
 
 
+def _form(request: HttpRequest, member: Membership) -> ExportForm:
+    made = Snapshot.objects.in_project(member.project).made()
+    return ExportForm(
+        request.POST if request.method == "POST" else None,
+        tables=exporting.offered(member),
+        formats=FILES,
+        snapshots=[snapshot.name for snapshot in made],
+    )
+
+
 def _filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
     task = tasktypes.of_version(member.project.task_type)
     people = Membership.objects.in_project(member.project).who_label()
@@ -78,8 +94,10 @@ def _filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
     )
 
 
-def _wish(asked: dict[str, Any], filters: ItemPageFilter) -> exporting.Wish:
+def _wish(asked: dict[str, Any], filters: ItemPageFilter) -> Wish:
     data: dict[str, Any] = filters.data
     given = {name: str(data[name]) for name in filters.form.fields if data.get(name)}
     narrowed = given if asked["table"] == "items" else {}
-    return exporting.Wish(asked["table"], asked["format"], narrowed, asked["canary"])
+    return Wish(
+        asked["table"], asked["format"], narrowed, asked["canary"], asked.get("snapshot", "")
+    )

@@ -5,8 +5,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation import instants
+from annotation.errors import FieldError
 from annotation.models import Event, Project
 from formats.writers import FILES, write_file
+from judging import exported
+from judging.exported import Wish
 from judging.results import tables
 
 
@@ -17,21 +20,26 @@ class Command(BaseCommand):
         parser.add_argument("table", choices=tables.EXPORTS)
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--format", choices=FILES, required=True)
+        parser.add_argument(
+            "--snapshot", default="", metavar="NAME", help="items as this snapshot holds them"
+        )
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        table, output = tables.EXPORTS[options["table"]], options["output"]
+        wish = Wish(options["table"], options["format"], snapshot=options["snapshot"])
+        output = options["output"]
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
             with instants.held():
-                columns = table.columns_in(project)
-                rows = table.rows(project)
-                count = write_file(options["format"], rows, columns, part, tables.KINDS)
+                made = exported.rows(project, wish)
+                count = write_file(wish.form, made.rows, made.columns, part, tables.KINDS)
             part.replace(output)
+        except FieldError as error:
+            raise CommandError(str(error), returncode=2) from error
         except OSError as error:
             reason = error.strerror or error
             raise CommandError(
@@ -46,5 +54,6 @@ class Command(BaseCommand):
             member_id=None,
             format=options["format"],
             rows=count,
+            snapshot=wish.snapshot,
         )
         self.stderr.write(f"{count:,} rows of {options['table']} written to {output}")

@@ -1,0 +1,94 @@
+"""What an export is of: its columns, its rows, and how many there are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.errors import FieldError
+from annotation.filters import ItemFilter
+from annotation.models import Item, Project, Snapshot
+from annotation.querysets import ItemQuerySet
+from annotation.snapshots.rows import items as frozen_items
+from annotation.tables import items
+from judging.results.tables import EXPORTS
+
+CANARY = "canary"
+ITEMS = "items"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A table in a format. `filters` narrow items as their page does, by its names; with `canary`
+    every row says in a column of its own that it is test data, and holds a string to look for.
+    `snapshot` names the one as which items are written; without, they are as they are now."""
+
+    table: str
+    form: str
+    filters: dict[str, str] = field(default_factory=dict)
+    canary: bool = False
+    snapshot: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The columns in their order, and the rows."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[dict[str, Any]]
+
+
+def check(project: Project, wish: Wish) -> None:
+    """Raises FieldError, of `snapshot`, for one that is not there or not whole, for another table
+    than that of items, and for items that are narrowed."""
+    if not wish.snapshot:
+        return
+    if wish.table != ITEMS:
+        raise _unfit("A snapshot holds the table of items alone. Choose now.")
+    if wish.filters:
+        raise _unfit("A snapshot is exported whole. Take the filters away, or choose now.")
+    if _snapshot(project, wish.snapshot) is None:
+        raise _unfit(f"No snapshot {wish.snapshot[:80]!r} is made here. Choose one that is.")
+
+
+def count(project: Project, wish: Wish) -> int | None:
+    """How many rows are wished for, None where nobody knows."""
+    if snapshot := _snapshot(project, wish.snapshot):
+        return snapshot.items
+    if wish.table == ITEMS:
+        return _narrowed(project, wish.filters).count()
+    table = EXPORTS[wish.table]
+    return table.count(project) if table.count else None
+
+
+def rows(project: Project, wish: Wish, canary: str = "") -> Rows:
+    """What is wished for; with a `canary`, which is another text in each export, in every row.
+
+    Raises FieldError as `check` does.
+    """
+    check(project, wish)
+    columns, found = EXPORTS[wish.table].columns_in(project), _rows(project, wish)
+    if not canary:
+        return Rows(columns, found)
+    return Rows((*columns, CANARY), ({**row, CANARY: canary} for row in found))
+
+
+def _rows(project: Project, wish: Wish) -> Iterator[dict[str, Any]]:
+    if snapshot := _snapshot(project, wish.snapshot):
+        return frozen_items(snapshot)
+    if wish.table == ITEMS:
+        return items(project, _narrowed(project, wish.filters))
+    return EXPORTS[wish.table].rows(project)
+
+
+def _unfit(message: str) -> FieldError:
+    return FieldError(message, "snapshot")
+
+
+def _snapshot(project: Project, name: str) -> Snapshot | None:
+    return Snapshot.objects.in_project(project).made().named(name) if name else None
+
+
+def _narrowed(project: Project, filters: dict[str, str]) -> ItemQuerySet:
+    found = ItemFilter(filters, Item.objects.in_project(project)).qs
+    assert isinstance(found, ItemQuerySet)
+    return found

@@ -140,11 +140,13 @@ def hidden(line: str) -> str:
 
 
 @cache
-def _secrets() -> set[str]:
-    """Long enough to be one: a key of "1" would blot out every line."""
+def _secrets() -> list[str]:
+    """Long enough to be one, since a key of "1" would blot out every line; the longest first, since
+    of one that begins as another does the rest would stay."""
     named = {value for name, value in os.environ.items() if _SECRET.search(name)}
     addresses = [value for name, value in os.environ.items() if name.endswith("_URL")]
-    return {secret for secret in named | {*map(_password, addresses)} if len(secret) >= 8}
+    found = {secret for secret in named | {*map(_password, addresses)} if len(secret) >= 8}
+    return sorted(found, key=len, reverse=True)
 
 
 def _password(address: str) -> str:

@@ -86,9 +86,17 @@ def test_a_secret_of_the_environment_stands_in_no_line(form: logging.Formatter) 
     record = logging.LogRecord(
         "x", logging.INFO, "f", 1, "sent %s and %s-of-mail", (KEY, KEY), None
     )
-    line = form.format(record)
-    assert KEY not in line
-    assert "of-mail" not in line or "[hidden]" in line
+    assert "sent [hidden] and [hidden]" in form.format(record)
+
+
+def test_a_secret_that_begins_as_another_does_leaves_no_end(
+    monkeypatch: pytest.MonkeyPatch, secret: None
+) -> None:
+    ends = ["-" * count for count in range(1, 8)]
+    for end in ends:
+        monkeypatch.setenv(f"OTHER{len(end)}_API_KEY", KEY + end)
+    logs._secrets.cache_clear()
+    assert {logs.hidden(KEY + end) for end in ends} == {"[hidden]"}
 
 
 def test_a_line_stays_a_line_whatever_it_is_told() -> None:

@@ -58,13 +58,20 @@ def take(job_id: int, kind: str, **asked: Any) -> Job | None:
     return job
 
 
-def run(job: Job, command: Sequence[str], stopped: Callable[[], bool]) -> programs.Ended:
-    """Run a program until it ends, is `stopped` or the job is cancelled."""
+def run(
+    job: Job,
+    command: Sequence[str],
+    stopped: Callable[[], bool],
+    told: Callable[[str], object] = str,
+) -> programs.Ended:
+    """Run a program until it ends, is `stopped` or the job is cancelled; what it prints is
+    `told`, as `programs.run` does."""
     return programs.run(
         command,
         stopped=lambda: stopped() or not unfinished(job).exists(),
         hold=lambda: _hold(job),
         every=LEASE.total_seconds() / 3,
+        told=told,
     )
 
 
@@ -90,6 +97,12 @@ def end(job: Job, ended: programs.Ended, made: dict[str, Any]) -> bool:
         values = {"state": Job.State.FAILED, "message": ended.said, "finished_at": timezone.now()}
     with writing.transact():
         return bool(unfinished(job).update(**values))
+
+
+def note(job: Job, **values: Any) -> None:
+    """Store values of the job, unless it ended or was cancelled meanwhile."""
+    with writing.transact():
+        unfinished(job).update(**values)
 
 
 def cancel(job: Job, by: Membership) -> bool:

@@ -1,6 +1,5 @@
 """Exports that are asked for in the browser: a job each, done by a worker, kept for some days."""
 
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -10,20 +9,20 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
-from annotation import instants, programs, writing
+from annotation import instants, jobs, writing
 from annotation.models import Event, Job, Membership, Project
+from annotation.programs import Ended
 from annotation.settings import free
 from formats.writers import ending, write_file
-from judging import clock, exported
+from judging import exported
 from judging.exported import Wish
 from judging.results.tables import EXPORTS, KINDS
 
 KIND = "export"
 # So long a file can be taken; then it is deleted.
 KEPT = timedelta(days=7)
-# A worker that was killed is noticed after this long.
-LEASE = timedelta(seconds=60)
 # The tables of evaluators, for those who see results; all others are for who manages.
 OF_RESULTS = ("calls", "outcomes")
 # How far an export is, is told every so many rows.
@@ -42,25 +41,12 @@ def want(project: Project, member: Membership, wish: Wish) -> Job:
     """
     exported.check(project, wish)
     asked = asdict(wish) | {"canary": _canary() if wish.canary else ""}
-    with writing.transact():
-        Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        number = Job.objects.filter(project=project, kind=KIND).count() + 1
-        return Job.objects.create(
-            project=project, kind=KIND, member=member, result={"number": number, **asked}
-        )
+    return jobs.want(project, member, KIND, **asked)
 
 
 def of_member(member: Membership) -> QuerySet[Job]:
     """The project's exports of tables that the member may have, the last first."""
-    found = Job.objects.filter(project=member.project, kind=KIND).select_related("member")
-    return found.filter(result__table__in=offered(member))
-
-
-def cancel(job: Job, member: Membership) -> bool:
-    """End an export that is not done; whether there was something to end."""
-    ended = {"state": Job.State.FAILED, "message": f"Cancelled by {member.alias}."}
-    with writing.transact():
-        return bool(_unfinished(job).update(finished_at=clock.now(), **ended))
+    return jobs.of_project(member.project, KIND).filter(result__table__in=offered(member))
 
 
 def path(job: Job) -> Path:
@@ -84,32 +70,26 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make an export, unless another worker is at it, or delete the file of one whose time is
     over; whether that was done. One that is `stopped` waits for the next worker, which begins
     anew."""
-    job = Job.objects.select_related("project").get(pk=job_id)
-    if job.state == Job.State.FINISHED:
-        return _delete(job)
-    if not _hold(job, free(clock.now())):
+    if _delete(job_id):
+        return True
+    job = jobs.take(job_id, KIND)
+    if job is None:
         return False
-    ended = programs.run(
-        _command(job),
-        stopped=lambda: stopped() or not _unfinished(job).exists(),
-        hold=lambda: _hold(job, Q()),
-        every=LEASE.total_seconds() / 3,
-        told=lambda line: _tell(job, line),
-    )
-    return _leave(job, ended)
+    command = jobs.manage("make_export", str(job.pk))
+    return _leave(job, jobs.run(job, command, stopped, lambda line: _tell(job, line)))
 
 
 def write(job: Job, told: Callable[[int], object] = int) -> int:
     """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
     the number of rows."""
     wish = _wish(job)
-    _note(job, total=exported.count(job.project, wish))
+    jobs.note(job, total=exported.count(job.project, wish))
     path(job).parent.mkdir(parents=True, exist_ok=True)
     with instants.held():
         made = exported.rows(job.project, wish, job.result["canary"])
         rows = _counted(made.rows, told)
         count = write_file(job.result["form"], rows, made.columns, path(job), KINDS)
-    _note(job, done=count)
+    jobs.note(job, done=count)
     return count
 
 
@@ -130,35 +110,19 @@ def _counted(
 
 def _tell(job: Job, line: str) -> None:
     if line.isdigit():
-        _note(job, done=int(line))
+        jobs.note(job, done=int(line))
 
 
-def _note(job: Job, **values: int | None) -> None:
-    with writing.transact():
-        _unfinished(job).update(**values)
-
-
-def _hold(job: Job, on: Q) -> bool:
-    """Have the job until LEASE is over, if it is unfinished and this is true of it."""
-    job.result["until"] = (clock.now() + LEASE).timestamp()
-    with writing.transact():
-        found = _unfinished(job).filter(on)
-        return bool(found.update(state=Job.State.RUNNING, result=job.result))
-
-
-def _leave(job: Job, ended: programs.Ended) -> bool:
+def _leave(job: Job, ended: Ended) -> bool:
     """Note how the program ended, unless the export was cancelled, of which nothing stays."""
-    now, made = clock.now(), ended.code == 0
-    values: dict[str, Any] = {"state": Job.State.WAITING}
+    made, now = ended.code == 0, timezone.now()
+    values: dict[str, Any] = {}
     if made:
-        expires = (now + KEPT).timestamp()
-        size = path(job).stat().st_size
+        expires, size = (now + KEPT).timestamp(), path(job).stat().st_size
         result = {**job.result, "bytes": size, "expires": expires, "deleted": False}
         values = {"state": Job.State.FINISHED, "finished_at": now, "result": result}
-    elif ended.code:
-        values = {"state": Job.State.FAILED, "finished_at": now, "message": ended.said}
     with writing.transact():
-        kept = bool(_unfinished(job).update(**values)) and made
+        kept = jobs.end(job, ended, values) and made
         if kept:
             _record(job)
     if not kept:
@@ -181,20 +145,17 @@ def _record(job: Job) -> None:
     )
 
 
-def _delete(job: Job) -> bool:
+def _delete(job_id: int) -> bool:
+    """Delete the file of an export whose time is over; False if it is not. What was finished
+    after a worker had looked what is due is not."""
+    job = Job.objects.get(pk=job_id)
+    if job.state != Job.State.FINISHED or job.result["expires"] > timezone.now().timestamp():
+        return False
     path(job).unlink(missing_ok=True)
     with writing.transact():
         job.result["deleted"] = True
         job.save(update_fields=["result"])
     return True
-
-
-def _unfinished(job: Job) -> QuerySet[Job]:
-    return Job.objects.filter(pk=job.pk, finished_at=None)
-
-
-def _command(job: Job) -> list[str]:
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), "make_export", str(job.pk)]
 
 
 def _canary() -> str:

@@ -70,7 +70,6 @@ KINDS: dict[str, Kind] = {
         "exports",
         of=lambda job: f"{job.result['table']}, {job.result['form']}",
         sees=lambda member: Q(result__table__in=exporting.offered(member)),
-        cancel=exporting.cancel,
     ),
     archives.KIND: Kind("Archive of results", "archives"),
     snapshots.KIND: Kind(

@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404
 from django.urls import path
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -14,7 +15,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
+from annotation import access, jobs
 from annotation.api.answering import (
     PROBLEMS,
     Conflict,
@@ -28,7 +29,7 @@ from annotation.errors import FieldError
 from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
 from formats.writers import FILES
-from judging import clock, exporting
+from judging import exporting
 from judging.exported import Wish
 from judging.results.tables import EXPORTS
 
@@ -74,7 +75,7 @@ class ExportSerializer(serializers.Serializer[Job]):
         return datetime.fromtimestamp(seconds, tz=UTC) if seconds else None
 
     def get_file(self, job: Job) -> bool:
-        return exporting.can_be_taken(job, clock.now())
+        return exporting.can_be_taken(job, timezone.now())
 
 
 class ExportList(ListAPIView[Job]):
@@ -120,7 +121,7 @@ def export(request: Request, slug: str, number: int) -> Response:
 def cancel(request: Request, slug: str, number: int) -> Response:
     """End an export that is not done."""
     member, job = _found(request, slug, number)
-    if not exporting.cancel(job, member):
+    if not jobs.cancel(job, member):
         raise Conflict(f"Export {number} was done before it could be cancelled.")
     job.refresh_from_db()
     return Response(ExportSerializer(job).data)
@@ -133,7 +134,7 @@ def cancel(request: Request, slug: str, number: int) -> Response:
 def taken(request: Request, slug: str, number: int) -> FileResponse:
     """The file of an export, once it is made and until its time is over."""
     _, job = _found(request, slug, number)
-    if not exporting.can_be_taken(job, clock.now()):
+    if not exporting.can_be_taken(job, timezone.now()):
         raise Conflict(
             f"Export {number} has no file (any more). See its state, or ask for it anew."
         )

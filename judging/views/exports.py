@@ -7,14 +7,15 @@ from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, tasktypes
+from annotation import access, jobs, tasktypes
 from annotation.errors import FieldError
 from annotation.filters import ItemPageFilter
 from annotation.models import Item, Membership, Snapshot
 from formats.writers import FILES
-from judging import clock, exporting
+from judging import exporting
 from judging.exported import Wish
 from judging.forms.exporting import ExportForm
 
@@ -41,7 +42,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
         "member": member,
         "form": form,
         "filters": filters.form,
-        "jobs": [(job, exporting.can_be_taken(job, clock.now())) for job in found],
+        "jobs": [(job, exporting.can_be_taken(job, timezone.now())) for job in found],
         "busy": any(job.finished_at is None for job in found),
         "days": exporting.KEPT.days,
     }
@@ -55,7 +56,7 @@ def export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """The file of an export, until its time is over."""
     member = access.member_for(request, slug, right="results")
     job = exporting.of_member(member).filter(result__number=number).first()
-    if job is None or not exporting.can_be_taken(job, clock.now()):
+    if job is None or not exporting.can_be_taken(job, timezone.now()):
         messages.error(request, f"Export {number} is not here. Ask for it again.")
         return redirect("exports", slug)
     name = f"{slug}-{job.result['table']}-{number}{exporting.path(job).suffix}"
@@ -67,7 +68,7 @@ def export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
 def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     job = exporting.of_member(member).filter(result__number=number).first()
-    if job and not exporting.cancel(job, member):
+    if job and not jobs.cancel(job, member):
         messages.error(request, f"Export {number} was done before it could be cancelled.")
     return redirect("exports", slug)
 

@@ -11,7 +11,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from annotation import jobs, programs
 from annotation.models import Event, Item, Job, Project
+from annotation.programs import Ended
 from judging import exporting
 from judging.engine import bell
 from tests.builders import Cast, cast, make_item, make_resolution, make_revision
@@ -40,11 +42,11 @@ def lead(people: Cast) -> Client:
 def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program of its own could not see what a test has not committed."""
 
-    def run(command: list[str], **_: Any) -> exporting.programs.Ended:
+    def run(command: list[str], **_: Any) -> Ended:
         call_command(*command[2:])
-        return exporting.programs.Ended(0, "")
+        return Ended(0, "")
 
-    monkeypatch.setattr(exporting.programs, "run", run)
+    monkeypatch.setattr(programs, "run", run)
 
 
 def signed_in(people: Cast, person: str) -> Client:
@@ -85,7 +87,7 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
 def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporting, "TELL_EVERY", 2)
     job, lines = ask(lead), list[int]()
-    assert exporting._hold(job, exporting.free(timezone.now()))
+    assert jobs.take(job.pk, exporting.KIND)
     assert exporting.write(job, lines.append) == 3
     assert lines == [0, 2]
     exporting._tell(job, "2")
@@ -131,7 +133,7 @@ def test_a_file_can_be_taken_for_some_days_and_is_deleted_then(
     made(lead)
     job, later = Job.objects.get(), timezone.now() + exporting.KEPT
     assert exporting.due(timezone.now()) == []
-    monkeypatch.setattr(exporting.clock, "now", lambda: later)
+    monkeypatch.setattr(timezone, "now", lambda: later)
     assert lead.get(f"{PAGE}1/").status_code == 302
     assert exporting.due(later) == [job.pk]
     assert exporting.work(job.pk)
@@ -175,16 +177,22 @@ def test_researchers_have_tables_of_results_and_no_others(people: Cast, lead: Cl
 
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = ask(lead)
-    assert exporting._hold(job, exporting.free(timezone.now()))
+    assert jobs.take(job.pk, exporting.KIND)
     assert not exporting.work(job.pk)
-    assert exporting.due(timezone.now() + exporting.LEASE + timedelta(seconds=1)) == [job.pk]
+    assert exporting.due(timezone.now() + jobs.LEASE + timedelta(seconds=1)) == [job.pk]
+
+
+def test_a_file_is_not_deleted_by_a_worker_that_comes_late(lead: Client) -> None:
+    made(lead)
+    assert not exporting.work(Job.objects.get().pk)
+    assert lead.get(f"{PAGE}1/").status_code == 200
 
 
 @pytest.mark.parametrize(
     "ended, state, said",
     [
-        (exporting.programs.Ended(1, "No space is left."), "failed", "No space is left."),
-        (exporting.programs.Ended(None, ""), "waiting", "Waits for a worker"),
+        (Ended(1, "No space is left."), "failed", "No space is left."),
+        (Ended(None, ""), "waiting", "Waits for a worker"),
     ],
 )
 def test_an_end_that_was_not_wanted_leaves_no_file(
@@ -196,7 +204,7 @@ def test_an_end_that_was_not_wanted_leaves_no_file(
         exporting.write(job)
         return ended
 
-    monkeypatch.setattr(exporting.programs, "run", run)
+    monkeypatch.setattr(programs, "run", run)
     assert not exporting.work(job.pk)
     assert not exporting.path(job).exists()
     assert (Job.objects.get().state, said in lead.get(PAGE).content.decode()) == (state, True)

@@ -8,6 +8,7 @@ from datetime import datetime
 from annotation import seeing, writing
 from annotation.errors import Refused, TooEarly
 from annotation.models import RIGHTS, Comment, Event, Item, Membership
+from annotation.querysets.desk import CommentQuerySet, numbered
 
 LONGEST = 10_000
 SOME = 6
@@ -27,10 +28,16 @@ def of_item(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
 
     Comments of others, once seen, make later labels of the member informed ones.
     """
+    found = about(member, item)
+    seeing.note(member, item, now=now)
+    return found.for_page()
+
+
+def about(member: Membership, item: Item) -> CommentQuerySet:
+    """The comments on an item, oldest first, for who may read them. Raises `TooEarly`."""
     if not seeing.may_see(member, item):
         raise TooEarly("You will see what others write here once your own label is in.")
-    seeing.note(member, item, now=now)
-    return Comment.objects.of_item(item).for_page()
+    return Comment.objects.of_item(item).order_by("created_at", "pk")
 
 
 def by_others(member: Membership, item: Item) -> int:
@@ -46,13 +53,18 @@ def to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
     return list(dict.fromkeys([*wrote, *some]))[:SOME]
 
 
-def in_project(member: Membership, *, start: int, end: int, now: datetime) -> list[Comment]:
-    """The comments that the member may read, newest first, from `start` to `end`, counted from 0;
-    each with its `number` on its item. What they read makes later labels informed ones."""
+def in_project(member: Membership) -> CommentQuerySet:
+    """The comments on all items that the member may read about, newest first."""
     found = Comment.objects.in_project(member.project)
-    if not member.can_see_items:
-        found = found.on_items_labelled_by(member.pk, seeing.OWN)
-    comments = found.slice(start, end)
+    return found if member.can_see_items else found.on_items_labelled_by(member.pk, seeing.OWN)
+
+
+def read(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
+    """Comments that the member may read, each with its `number` on its item.
+
+    What they read makes later labels of theirs informed ones.
+    """
+    comments = numbered(found)
     others = {comment.item_id for comment in comments if comment.member_id != member.pk}
     seeing.note_all(member, others, now=now)
     return comments
@@ -73,7 +85,7 @@ def say(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
 def withdraw(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
     """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
     with writing.transact():
-        comment = Comment.objects.numbered(item, number)
+        comment = Comment.objects.called(item, number)
         own = comment is not None and comment.member_id == member.pk
         if not own and not seeing.may_see(member, item):
             # Else the refusals below would tell how many comments there are.

@@ -4,8 +4,8 @@ A kind of job says who sees it, where it lies, and what can be done about it; wh
 stands in the job itself. A new kind that is not named here is for leads, and can be cancelled.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -110,16 +110,42 @@ class Entry:
         return self.state in {"waiting", "running", "planning"}
 
 
-def listed(member: Membership) -> QuerySet[Any, Any]:
-    """Which rows the member sees, the last first, as pairs of what they are and their id."""
+@dataclass(frozen=True)
+class Rows:
+    """Rows of several tables in one order: what lists by pages ask of a query, which one over
+    several tables does not do."""
+
+    parts: tuple[QuerySet[Any, Any], ...]
+    order: tuple[str, ...] = ("-created_at", "-pk")
+
+    def filter(self, **where: Any) -> "Rows":
+        return replace(self, parts=tuple(part.filter(**where) for part in self.parts))
+
+    def order_by(self, *order: str) -> "Rows":
+        return replace(self, order=order)
+
+    def count(self) -> int:
+        return sum(part.count() for part in self.parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[:])
+
+    def __getitem__(self, some: slice) -> QuerySet[Any, Any]:
+        first, *others = self.parts
+        every = first.union(*others, all=True) if others else first
+        return every.order_by(*self.order)[some]
+
+
+def listed(member: Membership) -> Rows:
+    """Which rows the member sees, the last first, each with what it is and its id."""
     columns = ("what", "pk", "created_at")
     mine = Job.objects.filter(_seen(member), project=member.project).order_by()
-    every = mine.annotate(what=Value(JOB, models.CharField())).values_list(*columns)
+    every = mine.annotate(what=Value(JOB, models.CharField())).values_list(*columns, named=True)
     if not member.can_see_results:
-        return every.order_by("-created_at", "-pk")
+        return Rows((every,))
     own = Run.objects.in_project(member.project).order_by()
-    of_runs = own.annotate(what=Value(RUN, models.CharField())).values_list(*columns)
-    return every.union(of_runs, all=True).order_by("-created_at", "-pk")
+    of_runs = own.annotate(what=Value(RUN, models.CharField())).values_list(*columns, named=True)
+    return Rows((every, of_runs))
 
 
 def shown(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[Entry]:

@@ -8,7 +8,6 @@ from django.core.exceptions import RequestDataTooBig
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -76,11 +75,6 @@ class Changed(APIException):
     default_detail = "This changed since you read it. Read it again, and send its new ETag."
 
 
-class Pages(LimitOffsetPagination):
-    default_limit = 100
-    max_limit = 1000
-
-
 def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
     if not body.is_valid():
         raise Unprocessable("The body cannot be used.", dict(body.errors))
@@ -118,9 +112,19 @@ def explained(raised: Exception, context: dict[str, Any]) -> Response | None:
         raised = TooLarge()
     answer = exception_handler(raised, context)
     if answer is not None:
-        answer.data = problem(answer.status_code, *_said(raised, answer.data))
+        answer.data = _sendable(problem(answer.status_code, *_said(raised, answer.data)))
         answer.content_type = PROBLEM
     return answer
+
+
+def _sendable(said: Any) -> Any:
+    """The same with what no answer can hold spelt out: messages give back what was sent, which may
+    be half of a surrogate pair."""
+    if isinstance(said, dict):
+        return {_sendable(name): _sendable(one) for name, one in said.items()}
+    if isinstance(said, list | tuple):
+        return [_sendable(one) for one in said]
+    return said.encode(errors="backslashreplace").decode() if isinstance(said, str) else said
 
 
 def _said(raised: Exception, data: Any) -> tuple[str, dict[str, Any] | None]:

@@ -2,27 +2,29 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, commenting
-from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Pages, checked
+from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, checked
 from annotation.api.decisions import OF, ItemBody, item_of
-from annotation.models import Item, Membership
+from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
+from annotation.models import Comment
 
 ITEM = OpenApiParameter("item", description="The key of an item; without it, of all of them.")
-LIMIT = OpenApiParameter("limit", int, description="Without an item: so many, 1,000 at most.")
-# No database counts further than its numbers go.
-LAST = 2**31 - 1
-OFFSET = OpenApiParameter("offset", int, description="Without an item: after so many.")
 
 
-class CommentSerializer(serializers.Serializer[Any]):
+class CommentSerializer(serializers.Serializer[Comment]):
+    """What somebody wrote about an item. `number` counts all comments that the item ever had."""
+
     item = serializers.CharField(source="item.key")
     number = serializers.IntegerField()
     annotator = serializers.CharField(source="member.alias")
@@ -38,47 +40,61 @@ class WithdrawalBody(ItemBody):
     number = serializers.IntegerField(min_value=1, max_value=1_000_000)
 
 
-@extend_schema(
-    methods=["GET"],
-    parameters=[ITEM, LIMIT, OFFSET],
-    responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
-)
-@extend_schema(
-    methods=["POST"],
-    request=CommentBody,
-    responses={201: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
-)
-@api_view(["GET", "POST"])
-def comments(request: Request, slug: str) -> Response:
-    """What people say of an item, oldest first, once your own label is in; a POST adds to it.
-
-    Without an item: of all items that you may read about, newest first.
+class CommentList(ListAPIView[Comment]):
+    """What people say of an item, oldest first, once your own label is in, and the place to add
+    to it. Without an item: of all items that you may read about, newest first.
     """
-    member = access.member_for(request, slug, right="enter")
-    if request.method == "GET" and "item" not in request.query_params:
-        return Response(_all_comments(member, request))
-    if request.method == "GET":
-        item = item_of(member, checked(ItemBody(data=request.query_params))["item"])
-        return Response(_comments(member, item))
-    data = checked(CommentBody(data=request.data))
-    member = access.seated(member)
-    item = item_of(member, data["item"])
-    commenting.say(member, item, data["text"], now=timezone.now())
-    return Response(_comments(member, item), status=201)
+
+    serializer_class = CommentSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Comment]:
+        if getattr(self, "swagger_fake_view", False):
+            return Comment.objects.none()
+        self.member = access.member_for(self.request, self.kwargs["slug"], right="enter")
+        if "item" not in self.request.query_params:
+            return commenting.in_project(self.member)
+        key = checked(ItemBody(data=self.request.query_params))["item"]
+        return commenting.about(self.member, item_of(self.member, key))
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        found = super().paginate_queryset(queryset) or []
+        return commenting.read(self.member, found, now=timezone.now())
+
+    @extend_schema(
+        parameters=[ITEM],
+        responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=[KEY],
+        request=CommentBody,
+        responses={201: CommentSerializer, **SUBMISSION_PROBLEMS},
+    )
+    @once("enter")
+    def post(self, request: Request, slug: str) -> Response:
+        """Say something of an item that you have labelled; who is named as @alias finds it."""
+        member = access.member_for(request, slug, right="enter")
+        data = checked(CommentBody(data=request.data))
+        member, now = access.seated(member), timezone.now()
+        said = commenting.say(member, item_of(member, data["item"]), data["text"], now=now)
+        [told] = commenting.read(member, [said], now=now)
+        return Response(CommentSerializer(told).data, status=201)
 
 
-@extend_schema(
-    request=WithdrawalBody, responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS}
-)
+@extend_schema(request=WithdrawalBody, responses={204: None, **SUBMISSION_PROBLEMS})
 @api_view(["POST"])
 def withdraw_comment(request: Request, slug: str) -> Response:
-    """Take back a comment of yours, as a lead anybody's; the comments that are left."""
+    """Take back a comment of yours, as a lead anybody's."""
     member = access.member_for(request, slug, right="enter")
     data = checked(WithdrawalBody(data=request.data))
     member = access.seated(member)
     item = item_of(member, data["item"])
     commenting.withdraw(member, item, data["number"], now=timezone.now())
-    return Response(_comments(member, item))
+    return Response(status=204)
 
 
 @extend_schema(
@@ -104,19 +120,6 @@ def mentions(request: Request, slug: str) -> Response:
     return Response([_mention(one) for one in commenting.mentions(member, now=timezone.now())])
 
 
-def _comments(member: Membership, item: Item) -> Any:
-    found = commenting.of_item(member, item, now=timezone.now())
-    return CommentSerializer(found, many=True).data
-
-
-def _all_comments(member: Membership, request: Request) -> Any:
-    pages = Pages()
-    start = min(pages.get_offset(request), LAST)
-    end = start + (pages.get_limit(request) or Pages.default_limit)
-    found = commenting.in_project(member, start=start, end=end, now=timezone.now())
-    return CommentSerializer(found, many=True).data
-
-
 def _mention(mention: commenting.Mention) -> dict[str, Any]:
     comment = mention.comment
     return {
@@ -129,7 +132,7 @@ def _mention(mention: commenting.Mention) -> dict[str, Any]:
 
 
 urlpatterns = [
-    path(OF + "comments/", comments, name="api-comments"),
+    path(OF + "comments/", CommentList.as_view(), name="api-comments"),
     path(OF + "comments/withdraw/", withdraw_comment, name="api-comments-withdraw"),
     path(OF + "mentions/", mentions, name="api-mentions"),
 ]

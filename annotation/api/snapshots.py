@@ -15,7 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, seeing
-from annotation.api.answering import PROBLEMS, Pages, ProblemSerializer, Unprocessable, checked
+from annotation.api.answering import PROBLEMS, ProblemSerializer, Unprocessable, checked
+from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
 from annotation.errors import FieldError
 from annotation.models import FrozenIn, Snapshot
 from annotation.querysets.snapshots import SnapshotQuerySet
@@ -64,7 +66,7 @@ class SnapshotList(ListAPIView[Snapshot]):
     """All snapshots of a project, the last first; a POST asks a worker for one."""
 
     serializer_class = SnapshotSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
 
     def get_queryset(self) -> QuerySet[Snapshot]:
         if getattr(self, "swagger_fake_view", False):
@@ -73,14 +75,18 @@ class SnapshotList(ListAPIView[Snapshot]):
         return Snapshot.objects.in_project(member.project).for_list()
 
     @extend_schema(
+        parameters=[KEY],
         request=SnapshotBody,
         responses={
             202: SnapshotSerializer,
+            409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment."),
             422: OpenApiResponse(ProblemSerializer, "The name is taken, or the body lacks one."),
             **PROBLEMS,
         },
     )
+    @once("manage")
     def post(self, request: Request, slug: str) -> Response:
+        """Ask a worker for a snapshot under a name of its own."""
         member = access.member_for(request, slug, right="manage")
         data = checked(SnapshotBody(data=request.data))
         try:
@@ -97,7 +103,7 @@ class ChangeList(ListAPIView[FrozenIn]):
     """
 
     serializer_class = ChangeSerializer
-    pagination_class = Pages
+    pagination_class = CursorPages
 
     def get_queryset(self) -> QuerySet[FrozenIn]:
         if getattr(self, "swagger_fake_view", False):

@@ -58,13 +58,9 @@ class CommentQuerySet(models.QuerySet[Any]):
 
     def for_page(self) -> list[Any]:
         """Oldest first, each with its `number` among all that the item ever had."""
-        return _numbered(self.order_by("created_at", "pk"))
+        return numbered(self.order_by("created_at", "pk"))
 
-    def slice(self, start: int, end: int) -> list[Any]:
-        """Some of them in their order, each with its `number`."""
-        return _numbered(self[start:end])
-
-    def numbered(self, item: Item, number: int) -> Any:
+    def called(self, item: Item, number: int) -> Any:
         """The item's comment of this number, counted from 1; None if there is none."""
         if number < 1:
             return None
@@ -79,7 +75,7 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.filter(created_at__gt=time) if time else self
 
 
-def _numbered(found: Iterable[Any]) -> list[Any]:
+def numbered(found: Iterable[Any]) -> list[Any]:
     """The comments with their places among all that their items ever had, counted from 1."""
     from annotation.models import Comment
 

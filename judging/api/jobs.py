@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import path
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -13,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, Conflict, Pages, ProblemSerializer
+from annotation.api.answering import PROBLEMS, Conflict, ProblemSerializer
+from annotation.api.paging import CursorPages
 from annotation.models import Job
 from judging import working
 from judging.working import Entry
@@ -42,14 +42,21 @@ class JobSerializer(serializers.Serializer[Entry]):
     can_again = serializers.BooleanField()
 
 
+class JobPages(CursorPages):
+    """Pages of rows of several tables, which say themselves in what order they come."""
+
+    def get_ordering(self, request: Request, queryset: Any, view: Any) -> Any:
+        return queryset.order
+
+
 class JobList(ListAPIView[Any]):
     """Everything that takes long and that you may see, the last first."""
 
     serializer_class = JobSerializer
-    pagination_class = Pages
+    pagination_class = JobPages
     filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Any]:
+    def get_queryset(self) -> Any:
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="results")

@@ -20,7 +20,7 @@ PAGE = 50
 def jobs(request: HttpRequest, slug: str) -> HttpResponse:
     """Every import, export, archive, snapshot and run that the member sees, the last first."""
     member = access.member_for(request, slug, right="results")
-    page = Paginator(working.listed(member), PAGE).get_page(request.GET.get("page"))
+    page = Paginator(working.listed(member)[:], PAGE).get_page(request.GET.get("page"))
     entries = working.shown(list(page.object_list), member)
     context = {
         "project": member.project,

@@ -29,7 +29,7 @@ def ask(member: Membership, path: str, body: Any = None, status: int = 200) -> A
     else:
         response = client.post(address, body, content_type="application/json")
     assert response.status_code == status, response.content
-    return response.json()
+    return response.json() if response.content else None
 
 
 def shown(offer: dict[str, Any], **values: Any) -> dict[str, Any]:
@@ -98,12 +98,14 @@ def test_comments_are_read_written_and_taken_back(people: Cast) -> None:
     assert "once your own label is in" in problem["detail"]
     say(people.annotator, take(people.annotator))
     made = ask(people.annotator, "comments/", {"item": "a/b", "text": "@lead, look."}, 201)
-    assert [(one["number"], one["text"]) for one in made] == [(1, "@lead, look.")]
+    assert (made["number"], made["text"]) == (1, "@lead, look.")
+    assert ask(people.annotator, "comments/?item=a/b")["results"] == [made]
     [mention] = ask(people.lead, "mentions/")
     assert (mention["item"], mention["text"], mention["new"]) == ("a/b", "@lead, look.", True)
     withdrawal = {"item": "a/b", "number": 1}
     ask(people.researcher, "comments/withdraw/", withdrawal, 422)
-    assert ask(people.annotator, "comments/withdraw/", withdrawal) == []
+    ask(people.annotator, "comments/withdraw/", withdrawal, 204)
+    assert ask(people.annotator, "comments/?item=a/b")["results"] == []
     ask(people.annotator, "comments/", {"item": "a/b", "text": " "}, 422)
     ask(people.annotator, "comments/?item=x", status=404)
 
@@ -116,15 +118,13 @@ def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_a
     for key in ("a", "b", "a"):
         ask(people.lead, "comments/", {"item": key, "text": f"Of {key}."}, 201)
     ask(people.lead, "comments/", {"item": "c", "text": "Never mind."}, 201)
-    ask(people.lead, "comments/withdraw/", {"item": "c", "number": 1})
-    found = ask(people.researcher, "comments/")
+    ask(people.lead, "comments/withdraw/", {"item": "c", "number": 1}, 204)
+    found = ask(people.researcher, "comments/")["results"]
     assert [(one["item"], one["number"]) for one in found] == [("a", 2), ("b", 1), ("a", 1)]
-    [middle] = ask(people.researcher, "comments/?limit=1&offset=1")
-    assert (middle["item"], middle["text"]) == ("b", "Of b.")
-    assert ask(people.researcher, f"comments/?offset={10**30}") == []
-    assert ask(people.annotator, "comments/") == []
+    assert ask(people.annotator, "comments/")["results"] == []
     say(people.annotator, take(people.annotator))
-    assert [one["item"] for one in ask(people.annotator, "comments/")] == ["a", "a"]
+    seen = ask(people.annotator, "comments/")["results"]
+    assert [one["item"] for one in seen] == ["a", "a"]
     marks = Mark.objects.of(people.annotator.pk, Mark.Kind.SEEN)
     assert [mark.item.key for mark in marks] == ["a"]
 

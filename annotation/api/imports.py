@@ -20,6 +20,7 @@ from rest_framework.settings import api_settings
 from annotation import access, tasktypes
 from annotation.api.answering import PROBLEMS, Conflict, ProblemSerializer, Unprocessable, checked
 from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
 from annotation.importing.mapping import wanted
 from annotation.models import Job, Membership
 from annotation.uploads import jobs, looking, places, receiving
@@ -111,9 +112,11 @@ class ImportList(ListAPIView[Job]):
 
     @extend_schema(
         operation_id="projects_imports_create",
+        parameters=[KEY],
         request={"multipart/form-data": FileSerializer},
-        responses={201: ImportSerializer, **REFUSED},
+        responses={201: ImportSerializer, **REFUSED, **LATE},
     )
+    @once("manage")
     def post(self, request: Request, slug: str) -> Response:
         """Send a file. Nothing comes in before it is started; what it would bring is checked as
         soon as its columns are known."""

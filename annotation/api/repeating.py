@@ -1,11 +1,12 @@
 """What a program may ask for twice without its being done twice."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from hashlib import sha256
 from typing import Any
 
+from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.renderers import JSONRenderer
@@ -51,9 +52,24 @@ def _begun(request: Request) -> Repeatable:
     account: Any = request.user
     assert isinstance(account, Account)
     key = request.headers[HEADER].encode("utf-8", "surrogateescape")
-    asked = request.get_full_path().encode() + b"\n" + request._request.body
-    digests = (sha256(one).hexdigest() for one in (key, asked))
+    asked = sha256(request.get_full_path().encode() + b"\n")
+    for part in _parts(request):
+        asked.update(part)
+    digests = (sha256(key).hexdigest(), asked.hexdigest())
     return repeating.begin(account, *digests, now=timezone.now())
+
+
+def _parts(request: Request) -> Iterator[bytes]:
+    """What was sent, piece by piece: of a form each value by its name, for a file may be large."""
+    if not (request.content_type or "").startswith("multipart/"):
+        yield request._request.body
+        return
+    form: Any = request.data
+    for name, values in sorted(form.lists()):
+        for value in values:
+            sent = isinstance(value, UploadedFile)
+            yield json.dumps([name, value.name if sent else value]).encode() + b"\n"
+            yield from value.chunks() if sent else ()
 
 
 def _done(begun: Repeatable, do: Callable[[], Response]) -> Response:

@@ -46,8 +46,11 @@ def estimate(request: Request, slug: str) -> Response:
     return Response(AskingSerializer(asking).data)
 
 
-@extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSED})
+@extend_schema(
+    parameters=[KEY], request=StartSerializer, responses={200: AskingSerializer, **DONE_ONCE}
+)
 @api_view(["POST"])
+@once("run")
 def pilot(request: Request, slug: str) -> Response:
     """Ask some 30 calls of a run, unless that many are answered or on their way."""
     member = access.member_for(request, slug, right="run")

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
 
+from annotation import programs
 from annotation.models import ApiToken, Item, Project
 from annotation.uploads import jobs
 from tests.builders import TEXTS, Cast, cast
@@ -25,7 +26,7 @@ def people(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
         return jobs.Ended(0, "")
 
     # A program of its own could not see what a test has not committed.
-    monkeypatch.setattr(jobs.programs, "run", run)
+    monkeypatch.setattr(programs, "run", run)
     settings.VAR_DIR = tmp_path
     made = cast()
     Project.objects.filter(pk=made.project.pk).update(slug="fbi")

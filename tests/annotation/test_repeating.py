@@ -5,12 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
 from annotation import repeating
-from annotation.models import Membership, Repeatable
+from annotation.models import Comment, Membership, Repeatable
 from judging.models import StrategyVersion
 from judging.preparing import selecting
 from tests.builders import Cast, cast
@@ -100,3 +101,46 @@ def test_of_many_at_once_one_is_done(people: Cast) -> None:
     assert 201 in statuses
     assert StrategyVersion.objects.filter(slug="ours").count() == 1
     assert copy(clients[0]) == 201
+
+
+def sent_twice(client: Client, people: Cast, way: str, body: Any, **kind: Any) -> list[Any]:
+    """The answers to the same request, sent twice with one key."""
+    address = f"/api/v1/projects/{people.project.slug}/{way}"
+    kind = {} if kind else {"content_type": "application/json"}
+    headers = {"Idempotency-Key": "k"}
+    answers = [client.post(address, body(), headers=headers, **kind) for _ in range(2)]
+    assert answers[0].status_code in {200, 201, 202}, answers[0].content
+    assert answers[1]["Idempotency-Replayed"] == "true"
+    assert answers[0].json() == answers[1].json()
+    return answers
+
+
+def test_comments_snapshots_and_pilots_are_made_once(people: Cast) -> None:
+    client = api_client(people.lead)
+    said = {"item": "item-1", "text": "Look."}
+    sent_twice(client, people, "comments/", lambda: said)
+    assert Comment.objects.count() == 1
+    headers = {"Idempotency-Key": "another"}
+    address = f"/api/v1/projects/{people.project.slug}/snapshots/"
+    for _ in range(2):
+        body = {"name": "v1"}
+        made = client.post(address, body, content_type="application/json", headers=headers)
+        assert made.status_code == 202  # without the key: the name is taken
+    Repeatable.objects.all().delete()
+    wish = {"strategy": "rouge-l", "endpoint": selecting.BASELINE}
+    sent_twice(client, people, "runs/pilot/", lambda: wish)
+
+
+def test_a_file_is_taken_once_and_another_one_is_another_request(people: Cast) -> None:
+    client = api_client(people.lead)
+
+    def form(rows: bytes = b"key,gold\na,b\n", name: str = "items.csv") -> dict[str, Any]:
+        return {"file": SimpleUploadedFile(name, rows)}
+
+    first, again = sent_twice(client, people, "imports/", form, format="multipart")
+    assert (first.json()["number"], again.json()["found"]) == (1, ["key", "gold"])
+    address = f"/api/v1/projects/{people.project.slug}/imports/"
+    headers = {"Idempotency-Key": "k"}
+    for other in (form(b"key,gold\na,c\n"), form(name="other.csv"), form() | {"layout": "fbi"}):
+        assert client.post(address, other, headers=headers).status_code == 422
+    assert people.project.jobs.count() == 1

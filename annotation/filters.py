@@ -29,9 +29,11 @@ def _abilities() -> list[tuple[str, str]]:
 def _object(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
+        plain = json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):  # brackets can stand in one another too deep
         return None
-    return found if isinstance(found, dict) else None
+    # A NUL is in nothing that is stored, and PostgreSQL refuses to look for it.
+    return found if isinstance(found, dict) and b"\\u0000" not in plain else None
 
 
 class ItemFilter(filters.FilterSet):

@@ -135,6 +135,8 @@ class LabelQuerySet(models.QuerySet[Any]):
         found = self.filter(
             project=project, stage=stage, withdrawn_at=None, item__deleted_at=None
         ).order_by("pk")
+        if "\0" in category:  # which PostgreSQL refuses to look for
+            return found.none()
         return found.filter(item__category=category) if category else found
 
     def state(self) -> dict[str, int | None]:

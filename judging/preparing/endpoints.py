@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
-from django.shortcuts import get_object_or_404
 
 from annotation import writing
 from annotation.models import Account, Event, Membership
@@ -29,7 +28,7 @@ def visible(request: HttpRequest) -> EndpointQuerySet:
 
 def named(request: HttpRequest, name: str) -> Endpoint:
     """One endpoint, to the same people."""
-    return get_object_or_404(visible(request), name=name)
+    return _named(visible(request), name)
 
 
 def changeable(request: HttpRequest) -> EndpointQuerySet:
@@ -37,6 +36,11 @@ def changeable(request: HttpRequest) -> EndpointQuerySet:
     if _roles(request) is not None:
         raise PermissionDenied("Only a site admin adds and changes endpoints.")
     return selecting.endpoints()
+
+
+def changed(request: HttpRequest, name: str) -> Endpoint:
+    """One endpoint, to be changed."""
+    return _named(changeable(request), name)
 
 
 def save(form: EndpointForm, by: Account) -> Endpoint:
@@ -49,6 +53,13 @@ def save(form: EndpointForm, by: Account) -> Endpoint:
         if changed:
             Event.of_site("endpoint", saved.name, by.pk, old=old, new=new)
     return saved
+
+
+def _named(endpoints: EndpointQuerySet, name: str) -> Endpoint:
+    found = endpoints.named(name)
+    if found is None:
+        raise Http404
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def named(self, name: str) -> Endpoint | None:
+        if "\0" in name:  # which PostgreSQL refuses to look for
+            return None
         return self.filter(name=name).first()
 
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -47,7 +47,7 @@ def endpoint(request: HttpRequest, name: str) -> HttpResponse:
 @login_required
 def edit_endpoint(request: HttpRequest, name: str) -> HttpResponse:
     """Change what does not shape requests; all of it as long as no run rests on it."""
-    found = get_object_or_404(endpoints.changeable(request), name=name)
+    found = endpoints.changed(request, name)
     return _edited(request, EndpointPageForm(request.POST or None, instance=found))
 
 

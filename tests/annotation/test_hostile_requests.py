@@ -76,3 +76,33 @@ def test_a_task_type_of_brackets_alone_is_refused(people: Cast) -> None:
     address = f"/projects/{people.project.slug}/task/"
     answer = browser(people, "lead").post(address, {"source": "a = " + "[" * 5_000})
     assert answer.status_code == 422
+
+
+@pytest.mark.databases
+@pytest.mark.parametrize("name", ["fields", "answers", "agreement"])
+@pytest.mark.parametrize("said", [r"a\u0000b", r"\ud800"])
+def test_items_are_not_looked_for_by_what_no_column_takes(
+    people: Cast, name: str, said: str
+) -> None:
+    row = f'{{"category": "{said}", "note{said}": "x", "field": "choice", "people": "{said}"}}'
+    address = f"/projects/{people.project.slug}/items/"
+    answer = browser(people, "lead").get(address, {name: row})
+    assert answer.status_code == 200
+    assert not answer.context["page"].object_list
+
+
+@pytest.mark.databases
+def test_people_agree_on_nothing_in_a_category_that_no_column_takes(people: Cast) -> None:
+    address = f"/api/v1/projects/{people.project.slug}/agreement/?category=a%00b"
+    assert browser(people, "lead").get(address).status_code == 200
+
+
+@pytest.mark.parametrize("filters", [{"\ud800": "x"}, {"fields": '{"a": "\\u0000"}'}])
+def test_a_refusal_gives_back_what_was_sent_as_far_as_it_can_be_sent(
+    people: Cast, filters: dict[str, str]
+) -> None:
+    body = json.dumps({"table": "\ud800", "format": "csv", "filters": filters})
+    address = f"/api/v1/projects/{people.project.slug}/exports/"
+    answer = browser(people, "lead").post(address, body, content_type="application/json")
+    assert answer.status_code == 422
+    assert r"\ud800" in answer.json()["errors"]["table"][0]

@@ -29,12 +29,10 @@ class _Asked:
         try:
             self.finding = self.check()
         except DatabaseError:
-            self.finding = wrong(
-                self.name, "The database does not answer.", "See what is said of `database`."
-            )
+            self.finding = wrong("The database does not answer.", "See what is said of `database`.")
         except Exception:
             log.exception("Checking %s failed.", self.name)
-            self.finding = wrong(self.name, "The check itself failed.", "See the log.")
+            self.finding = wrong("The check itself failed.", "See the log.")
         finally:
             connections.close_all()
 
@@ -44,13 +42,13 @@ _turn = threading.Lock()
 _under_way: dict[str, _Asked] = {}
 
 
-def ask(checks: Checks, *, seconds: float = PATIENCE) -> list[Finding]:
-    """What each check finds, in their order; one that takes longer than that is found wrong."""
+def ask(checks: Checks, *, seconds: float = PATIENCE) -> dict[str, Finding]:
+    """What each check finds, by its name; one that takes longer than that is found wrong."""
     until = time.monotonic() + seconds
-    asked = [_begin(name, check) for name, check in checks.items()]
-    for each in asked:
+    asked = {name: _begin(name, check) for name, check in checks.items()}
+    for each in asked.values():
         each.thread.join(max(0.0, until - time.monotonic()))
-    return [each.finding or _hangs(each.name, seconds) for each in asked]
+    return {name: each.finding or _hangs(seconds) for name, each in asked.items()}
 
 
 def _begin(name: str, check: Callable[[], Finding]) -> _Asked:
@@ -61,5 +59,5 @@ def _begin(name: str, check: Callable[[], Finding]) -> _Asked:
         return asked
 
 
-def _hangs(name: str, seconds: float) -> Finding:
-    return wrong(name, f"It did not answer within {seconds:g} s.", "See whether its server hangs.")
+def _hangs(seconds: float) -> Finding:
+    return wrong(f"It did not answer within {seconds:g} s.", "See whether its server hangs.")

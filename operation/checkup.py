@@ -30,28 +30,26 @@ LITTLE, HARDLY_ANY = 5 * 2**30, 2**29
 VARIED = 0.8
 # Of the connections that the server takes.
 NEARLY_ALL = 0.8
+# Seconds; leases are shorter than a minute.
+CLOCKS_APART = 2.0
 
 
 def site() -> Finding:
     """The settings that decide who can reach what, and how."""
     if "*" in settings.ALLOWED_HOSTS:
         return wrong(
-            "settings",
             "ALLOWED_HOSTS takes every name, so links in e-mail can be made to lead elsewhere.",
             "Name the hosts under which people reach the site.",
         )
     elsewhere = set(settings.ALLOWED_HOSTS) - {"localhost", "127.0.0.1", "[::1]"}
     if settings.DEBUG and elsewhere:
-        return wrong(
-            "settings", "DEBUG shows the program to whoever meets an error.", "Set DEBUG=0."
-        )
+        return wrong("DEBUG shows the program to whoever meets an error.", "Set DEBUG=0.")
     if elsewhere and not settings.SITE_URL.startswith("https://"):
         return doubtful(
-            "settings",
             "Others reach the site, and SITE_URL names no https:// address.",
             "Put a TLS proxy in front and set SITE_URL: it turns on HSTS and secure cookies.",
         )
-    return fine("settings", "They are read and fit together.")
+    return fine("They are read and fit together.")
 
 
 def secret_key() -> Finding:
@@ -60,29 +58,28 @@ def secret_key() -> Finding:
     kept = settings.VAR_DIR / "secret_key"
     if len(threes) < VARIED * len(key) or key.startswith("django-insecure"):
         return wrong(
-            "secret-key",
             "SECRET_KEY can be guessed: it repeats itself, or came with an example.",
             "Set one of 50 random characters or more; everybody has to sign in again.",
         )
     if settings.EMBEDDED and kept.exists() and kept.stat().st_mode & 0o077:
-        return doubtful("secret-key", f"Others can read {kept}.", f"Run `chmod 600 {kept}`.")
-    return fine("secret-key", "It is long and looks random.")
+        return doubtful(f"Others can read {kept}.", f"Run `chmod 600 {kept}`.")
+    return fine("It is long and looks random.")
 
 
 def hours() -> Finding:
     """Whether this machine's clock is the database server's."""
     if connection.vendor != "postgresql":
-        return fine("clock", f"It is {timezone.now():%Y-%m-%d %H:%M:%S} UTC here.")
+        return fine(f"It is {timezone.now():%Y-%m-%d %H:%M:%S} UTC here.")
     off = abs((timezone.now() - clock.now()).total_seconds())
-    if off > readiness.SECONDS:
+    if off > CLOCKS_APART:
         says = f"It differs by {off:.0f} s from the database server's."
-        return doubtful("clock", says, "Let both machines keep time by NTP.")
-    return fine("clock", "It is the database server's.")
+        return doubtful(says, "Let both machines keep time by NTP.")
+    return fine("It is the database server's.")
 
 
 def connections() -> Finding:
     if connection.vendor != "postgresql":
-        return fine("connections", "SQLite needs none.")
+        return fine("SQLite needs none.")
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity"
@@ -91,8 +88,8 @@ def connections() -> Finding:
     says = f"{used} of {most} connections of the database server are in use."
     if used > NEARLY_ALL * most:
         remedy = "Raise max_connections, start fewer processes, or put PgBouncer before it."
-        return doubtful("connections", says, remedy)
-    return fine("connections", says)
+        return doubtful(says, remedy)
+    return fine(says)
 
 
 def files() -> Finding:
@@ -101,12 +98,12 @@ def files() -> Finding:
     for folder in (settings.VAR_DIR, *kept):
         if not _can_write(folder):
             who = f"Let the user who runs this write there (uid {os.getuid()})."
-            return wrong("files", f"{folder} cannot be written.", who)
+            return wrong(f"{folder} cannot be written.", who)
     collected = settings.STATIC_ROOT / "staticfiles.json"
     if not (settings.EMBEDDED or settings.DEBUG or collected.exists()):
         remedy = "Run `python manage.py collectstatic --no-input`, as the image does."
-        return wrong("files", "Style sheets and scripts are not collected: no page opens.", remedy)
-    return fine("files", f"{settings.VAR_DIR} can be written.")
+        return wrong("Style sheets and scripts are not collected: no page opens.", remedy)
+    return fine(f"{settings.VAR_DIR} can be written.")
 
 
 def _can_write(folder: Path) -> bool:
@@ -124,8 +121,8 @@ def disk() -> Finding:
     says = f"{free / 2**30:.1f} GB are free where {settings.VAR_DIR} is."
     remedy = "Make room: exports and archives are kept there, and SQLite's database."
     if free < HARDLY_ANY:
-        return wrong("disk", says, remedy)
-    return doubtful("disk", says, remedy) if free < LITTLE else fine("disk", says)
+        return wrong(says, remedy)
+    return doubtful(says, remedy) if free < LITTLE else fine(says)
 
 
 def jobs() -> Finding:
@@ -134,13 +131,13 @@ def jobs() -> Finding:
     waiting = Job.objects.filter(state=Job.State.WAITING, created_at__lt=now - WAITS_LONG).count()
     if waiting:
         says = f"{waiting} wait for more than {WAITS_LONG.seconds // 60} minutes."
-        return wrong("jobs", says, "See what is said of `worker`, and the worker's log.")
+        return wrong(says, "See what is said of `worker`, and the worker's log.")
     day = now - timedelta(days=1)
     failed = Job.objects.filter(state=Job.State.FAILED, finished_at__gt=day).count()
     if failed:
         says = f"{failed} failed or were cancelled within a day."
-        return doubtful("jobs", says, "Each says why on its project's page of jobs.")
-    return fine("jobs", "None waits for long, none failed within a day.")
+        return doubtful(says, "Each says why on its project's page of jobs.")
+    return fine("None waits for long, none failed within a day.")
 
 
 def evaluator_keys() -> Finding:
@@ -150,26 +147,25 @@ def evaluator_keys() -> Finding:
     if missing:
         says = f"Not set here: {', '.join(missing)}."
         remedy = "Set them in the environment of server and workers, or drop their endpoints."
-        return doubtful("evaluator-keys", says, remedy)
-    return fine("evaluator-keys", "All that endpoints name are set here.")
+        return doubtful(says, remedy)
+    return fine("All that endpoints name are set here.")
 
 
 def email() -> Finding:
     if not settings.EMAIL_HOST:
         says = "It is written to the server's output: nobody gets links by it."
         if not settings.SITE_URL:
-            return fine("e-mail", says)
-        return doubtful("e-mail", says, "Set EMAIL_URL and EMAIL_FROM.")
+            return fine(says)
+        return doubtful(says, "Set EMAIL_URL and EMAIL_FROM.")
     link: Any = mail.get_connection()
     try:
         link.open()
         link.close()
-    except (OSError, SMTPException) as error:
-        refused = isinstance(error, SMTPException) and not isinstance(error, ConnectionError)
-        says = "refuses us" if refused else "does not answer"
+    except OSError as error:
+        says = "refuses us" if isinstance(error, SMTPException) else "does not answer"
         remedy = "See that EMAIL_URL has its host, port, user and password."
-        return wrong("e-mail", f"The mail server {says}.", remedy)
-    return fine("e-mail", "The mail server takes what we hand in.")
+        return wrong(f"The mail server {says}.", remedy)
+    return fine("The mail server takes what we hand in.")
 
 
 def worker_here() -> Finding:

@@ -14,19 +14,18 @@ class Grade(StrEnum):
 class Finding:
     """How one part stands, said without keys, passwords and anybody's texts."""
 
-    name: str
     grade: Grade
     says: str
     remedy: str = ""
 
 
-def fine(name: str, says: str) -> Finding:
-    return Finding(name, Grade.FINE, says)
+def fine(says: str) -> Finding:
+    return Finding(Grade.FINE, says)
 
 
-def doubtful(name: str, says: str, remedy: str) -> Finding:
-    return Finding(name, Grade.DOUBTFUL, says, remedy)
+def doubtful(says: str, remedy: str) -> Finding:
+    return Finding(Grade.DOUBTFUL, says, remedy)
 
 
-def wrong(name: str, says: str, remedy: str) -> Finding:
-    return Finding(name, Grade.WRONG, says, remedy)
+def wrong(says: str, remedy: str) -> Finding:
+    return Finding(Grade.WRONG, says, remedy)

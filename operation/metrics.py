@@ -6,6 +6,7 @@ state of the service is asked of the database when somebody looks, so every proc
 
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import redis
@@ -17,6 +18,7 @@ from prometheus_client.core import GaugeMetricFamily
 from annotation.models import Job
 from judging import clock
 from judging.models import Outcome, Request, Run, Worker
+from operation.broker import client
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -47,7 +49,7 @@ def count(method: str, route: str, status: int, seconds: float) -> None:
 
 def exposition() -> bytes:
     """All numbers in the text format of Prometheus."""
-    registry: Any = OF_PROCESS
+    registry = OF_PROCESS
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)
@@ -130,8 +132,8 @@ def messages() -> Iterator[GaugeMetricFamily]:
     if not settings.REDIS_URL:
         return
     try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2) as client:
-            waiting = client.llen(QUEUE)
+        with client() as asked:
+            waiting = asked.llen(QUEUE)
     except redis.RedisError:
         return
     yield _family("messages", "Messages that wait in the broker.", [], [(waiting,)])
@@ -147,5 +149,5 @@ def _family(
     return family
 
 
-def _age(moment: Any) -> float:
+def _age(moment: datetime | None) -> float:
     return max(0.0, (clock.now() - moment).total_seconds()) if moment else 0.0

@@ -13,11 +13,11 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from judging import clock
 from judging.models import Worker
+from operation.broker import client
 from operation.findings import Finding, doubtful, fine, wrong
 
 # A worker ends a slice, or finds nothing to do, far more often.
 STUCK = timedelta(minutes=5)
-SECONDS = 2.0
 START = (
     "Start one with `celery --app config worker`; without REDIS_URL the server itself works:"
     " `python manage.py serve`."
@@ -31,12 +31,11 @@ def database() -> Finding:
             cursor.execute("SELECT 1")
     except OperationalError:
         return wrong(
-            "database",
             f"{connection.display_name} does not answer, or refuses us.",
             "See that it runs, and that DATABASE_URL has its host, port, name, user and password.",
         )
     spent = (time.monotonic() - begun) * 1000
-    return fine("database", f"{connection.display_name} answers in {spent:.0f} ms.")
+    return fine(f"{connection.display_name} answers in {spent:.0f} ms.")
 
 
 def migrations() -> Finding:
@@ -44,10 +43,9 @@ def migrations() -> Finding:
     out, old processes go on beside them."""
     missing = sorted(_known() - set(MigrationRecorder(connection).applied_migrations()))
     if not missing:
-        return fine("migrations", "All are applied.")
+        return fine("All are applied.")
     first = ".".join(missing[0])
     return wrong(
-        "migrations",
         f"{len(missing)} are not applied, {first} first.",
         "Run `python manage.py migrate`.",
     )
@@ -62,48 +60,45 @@ def _known() -> frozenset[tuple[str, str]]:
 
 def broker() -> Finding:
     if not settings.REDIS_URL:
-        return fine("broker", "None is wanted: the server process works by itself.")
+        return fine("None is wanted: the server process works by itself.")
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=SECONDS, socket_connect_timeout=SECONDS
-        ) as client:
-            client.ping()
+        with client() as asked:
+            asked.ping()
     except redis.RedisError:
         return wrong(
-            "broker",
             "Redis does not answer, or refuses us.",
             "See that it runs, and that REDIS_URL has its host, port, password and number.",
         )
-    return fine("broker", "Redis answers.")
+    return fine("Redis answers.")
 
 
 def worker() -> Finding:
     """Whether a worker is alive that ended a slice, or had nothing to do, not long ago."""
-    return _judged("worker", list(Worker.objects.alive(clock.now())), clock.now())
+    now = clock.now()
+    return _judged(list(Worker.objects.alive(now)), now)
 
 
 def worker_here(host: str) -> Finding:
     """The same of the workers of one machine or container."""
     now = clock.now()
-    return _judged("worker-here", list(Worker.objects.alive(now).filter(host=host)), now)
+    return _judged(list(Worker.objects.alive(now).filter(host=host)), now)
 
 
-def _judged(name: str, alive: list[Worker], now: datetime) -> Finding:
+def _judged(alive: list[Worker], now: datetime) -> Finding:
     if not alive:
-        return wrong(name, "No worker is running.", START)
+        return wrong("No worker is running.", START)
     ago = min(now - (one.progressed_at or one.started_at) for one in alive)
     many = "1 worker is alive" if len(alive) == 1 else f"{len(alive)} workers are alive"
     if ago > STUCK:
         return wrong(
-            name,
             f"{many}, but nothing got on for {_minutes(ago)}: work hangs, or cannot be looked for.",
             "See the worker's log, then restart it; what it was at is taken up again.",
         )
     failed = sum(one.failures for one in alive)
     if failed > sum(one.slices for one in alive):
         says = f"{many}; {failed} slices failed, more than ended well."
-        return doubtful(name, says, "See the worker's log. Each is tried again.")
-    return fine(name, f"{many}; the last got on {max(0.0, ago.total_seconds()):.0f} s ago.")
+        return doubtful(says, "See the worker's log. Each is tried again.")
+    return fine(f"{many}; the last got on {max(0.0, ago.total_seconds()):.0f} s ago.")
 
 
 def _minutes(ago: timedelta) -> str:

@@ -31,8 +31,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
         known = ", ".join(readiness.CHECKS)
         return JsonResponse({"problem": f"only= names one of {known}."}, status=400)
     found = asking.ask({name: readiness.CHECKS[name] for name in names})
-    ready = all(one.grade != Grade.WRONG for one in found)
-    checks = [{"name": one.name, "grade": one.grade, "says": one.says} for one in found]
+    ready = all(one.grade != Grade.WRONG for one in found.values())
+    checks = [{"name": name, "grade": one.grade, "says": one.says} for name, one in found.items()]
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)
 
 

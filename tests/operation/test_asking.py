@@ -10,7 +10,7 @@ from operation.findings import Finding, Grade, fine
 
 
 def well() -> Finding:
-    return fine("well", "It is.")
+    return fine("It is.")
 
 
 def test_a_check_that_hangs_is_wrong_in_time_and_holds_up_no_other() -> None:
@@ -18,13 +18,13 @@ def test_a_check_that_hangs_is_wrong_in_time_and_holds_up_no_other() -> None:
 
     def hangs() -> Finding:
         freed.wait(20)
-        return fine("hangs", "At last.")
+        return fine("At last.")
 
     begun = time.monotonic()
     found = asking.ask({"hangs": hangs, "well": well}, seconds=0.2)
     assert time.monotonic() - begun < 5
-    assert [one.grade for one in found] == [Grade.WRONG, Grade.FINE]
-    assert found[0].says == "It did not answer within 0.2 s."
+    assert [one.grade for one in found.values()] == [Grade.WRONG, Grade.FINE]
+    assert found["hangs"].says == "It did not answer within 0.2 s."
     freed.set()
 
 
@@ -34,7 +34,7 @@ def test_what_hangs_is_asked_by_one_thread_however_often() -> None:
     def hangs() -> Finding:
         begun.append(1)
         freed.wait(20)
-        return fine("once", "At last.")
+        return fine("At last.")
 
     for _ in range(3):
         asking.ask({"once": hangs}, seconds=0.05)
@@ -50,6 +50,6 @@ def test_a_check_that_fails_says_nothing_that_an_error_holds() -> None:
         raise RuntimeError("token=hunter2")
 
     found = asking.ask({"refused": refused, "broken": broken})
-    assert all(one.grade == Grade.WRONG for one in found)
+    assert all(one.grade == Grade.WRONG for one in found.values())
     assert "hunter2" not in str(found)
-    assert found[0].says == "The database does not answer."
+    assert found["refused"].says == "The database does not answer."

@@ -28,15 +28,15 @@ class Command(BaseCommand):
         every = checkup.CHECKS | checkup.BY_NAME
         names = options["only"] or [*checkup.CHECKS]
         found = asking.ask({name: every[name] for name in names}, seconds=PATIENCE)
-        for one in found:
-            self.stdout.write(_line(one))
-        wrong = [one.name for one in found if one.grade == Grade.WRONG]
+        for name, one in found.items():
+            self.stdout.write(_line(name, one))
+        wrong = [name for name, one in found.items() if one.grade == Grade.WRONG]
         if wrong:
             raise CommandError(f"Wrong: {', '.join(wrong)}.", returncode=1)
 
 
-def _line(one: Finding) -> str:
-    head = f"{one.grade:<9} {one.name:<15} "
+def _line(name: str, one: Finding) -> str:
+    head = f"{one.grade:<9} {name:<15} "
     said = f"{one.says} {one.remedy}".strip()
     return textwrap.fill(
         said,

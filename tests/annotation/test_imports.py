@@ -229,6 +229,33 @@ def test_a_file_that_is_too_large_is_not_even_taken(
     assert "holds more than 3 MB" in refused(lead, b"a" * 3_000_001)
 
 
+def test_files_that_are_too_large_together_are_not_taken(lead: Client, settings: Any) -> None:
+    settings.IMPORT_BYTES = 3_000_000
+    files = [SimpleUploadedFile(f"{number}.csv", b"a" * 1_600_000) for number in range(2)]
+    answer = lead.post(PAGE, {"file": files})
+    assert "holds more than 3 MB" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("person", "address"),
+    [
+        ("anonymous", "/accounts/login/"),
+        ("anonymous", PAGE),
+        ("anonymous", "/api/v1/projects/fbi/imports/"),
+        ("lead", "/projects/fbi/settings/"),
+        ("lead", "/nowhere/"),
+    ],
+)
+def test_a_file_that_nobody_asked_for_is_never_stored(
+    people: Cast, lead: Client, person: str, address: str
+) -> None:
+    client = lead if person == "lead" else Client()
+    sent = {"file": SimpleUploadedFile("items.csv", keyed("a")), "password": "x"}
+    request = client.post(address, sent).wsgi_request
+    assert not request.FILES
+    assert request.POST["password"] == "x"
+
+
 def test_a_file_with_too_many_rows_is_refused_before_any_is_stored(
     lead: Client, settings: Any
 ) -> None:

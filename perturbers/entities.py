@@ -1,0 +1,58 @@
+"""A name replaced by another one of the same text."""
+
+import re
+from collections.abc import Iterator
+
+from perturbers.changes import Change, Edit, Source
+from perturbers.sentences import is_prose, sentences
+
+_NAME = re.compile(
+    r"(?<=[a-z] )(?P<name>[A-Z][a-zé]{2,}(?: (?:of |de |van |von )?[A-Z][a-zé]{2,}){0,3})(?![\w-])"
+)
+_BOLD = re.compile(r"\*\*[^*\n]+\*\*|^.*:$", re.MULTILINE)
+_ADJECTIVE = re.compile(r"(?:ish|ese|ian|ians)\Z")
+_SMALL = re.compile(r"\b[a-z][a-zé]{2,}")
+_BEFORE = re.compile(r"(\w+) \Z")
+# Words with a capital that name nobody, and what would change a date or an adjective.
+_NO_NAMES = """
+    January February March April May June July August September October November December Monday
+    Tuesday Wednesday Thursday Friday Saturday Sunday The This That These Those Here There However
+    For And But With From Their Your Our His Her Its
+    """
+_OF_PLACES = frozenset({"in", "at", "from", "to", "near", "into", "across", "through", "toward"})
+
+
+def find(source: Source) -> Iterator[Change]:
+    """One change for each name in the midst of a sentence, if the text names another one of as
+    many words behind a word of the same kind."""
+    found = list(_names(source.gold))
+    for name, place, kind in found:
+        others = sorted({one for one, _, its in found if _is_like(one, name) and its == kind})
+        if others:
+            after = source.pick(others, place, name)
+            edit = Edit(place, place + len(name), after)
+            yield Change((edit,), f"The name “{name}” is replaced by “{after}”.")
+
+
+def _names(text: str) -> Iterator[tuple[str, int, bool]]:
+    """Names with where they stand and whether they stand as places do.
+
+    What the text also spells small is no name, and what is bold is mostly a heading.
+    """
+    bold = [found.span() for found in _BOLD.finditer(text)]
+    no_names = {*_NO_NAMES.split()} | {word.capitalize() for word in _SMALL.findall(text)}
+    for sentence in sentences(text):
+        for found in _NAME.finditer(text, sentence.start, sentence.end):
+            name, place = found["name"], found.start("name")
+            stressed = any(start <= place < end for start, end in bold)
+            if stressed or _ADJECTIVE.search(name) or not no_names.isdisjoint(name.split()):
+                continue
+            if is_prose(text, *found.span()):
+                before = _BEFORE.search(text, sentence.start, place)
+                yield name, place, bool(before and before[1] in _OF_PLACES)
+
+
+def _is_like(one: str, name: str) -> bool:
+    """Whether it is another name of as many words, none of them in both."""
+    words, others = name.split(), one.split()
+    return len(words) == len(others) and set(words).isdisjoint(others)

@@ -1,0 +1,213 @@
+"""What a machine can see wrong with a perturbed answer, by rule, with the reason in words.
+
+A flag is no verdict: people vet what is flagged, or a lead decides by the rule (study 000, section
+3.4, has every perturbation vetted). Each rule is blind to what it does not name.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA, Indel
+
+# So much of the words of gold and perturbed answer together may be in one of them alone.
+BOUND = 0.6
+_DIGIT = re.compile(r"\d")
+_NUMBER_WORDS = """
+    zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
+    sixty seventy eighty ninety hundred thousand million billion half third quarter twice double
+    first second third fourth fifth sixth seventh eighth ninth tenth single dozen hundreds thousands
+    """
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_CLOSED = re.compile(r"[.!?…:;)\]}\"'”’»*_`|。！？。।-]\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """The name of a rule and what it saw."""
+
+    rule: str
+    reason: str
+
+
+class Pair(NamedTuple):
+    """Gold and perturbed answer with what differs: words taken out, words put in."""
+
+    gold: str
+    response: str
+    out: tuple[str, ...]
+    new: tuple[str, ...]
+    share: float
+
+
+def pair(gold: str, response: str) -> Pair:
+    """Two texts by their words and marks; `share` of all words, 0 to 1, is in one alone."""
+    before, after = _TOKEN.findall(gold), _TOKEN.findall(response)
+    out: list[str] = []
+    new: list[str] = []
+    for one in Indel.opcodes(before, after):
+        if one.tag != "equal":
+            out += before[one.src_start : one.src_end]
+            new += after[one.dest_start : one.dest_end]
+    share = (len(out) + len(new)) / max(1, len(before) + len(after))
+    return Pair(gold, response, tuple(out), tuple(new), share)
+
+
+def flags(
+    category: str, gold: str, response: str, *, siblings: Iterable[str] = (), bound: float = BOUND
+) -> list[Flag]:
+    """What the rules say of a perturbed answer of a category, by its slug; [] if nothing.
+
+    `siblings` are the other perturbed answers of the same gold answer.
+    """
+    if not response.strip():
+        return [Flag("empty", "There is no text.")]
+    if response == gold:
+        return [Flag("identical", "It is the gold answer.")]
+    if response.split() == gold.split():
+        return [Flag("white-space", "Only white space differs from the gold answer.")]
+    made = pair(gold, response)
+    return [*_of_any(made, siblings, bound), *_of_category(category, made)]
+
+
+def _of_any(made: Pair, siblings: Iterable[str], bound: float) -> Iterator[Flag]:
+    if any(made.response.split() == one.split() for one in siblings):
+        yield Flag("duplicate", "Another perturbed answer of the same gold answer is the same.")
+    if reason := _language(made):
+        yield Flag("language", reason)
+    if made.share > bound:
+        yield Flag("bound", f"{made.share:.0%} of the words differ; {bound:.0%} is the bound.")
+    if _CLOSED.search(made.gold) and not _CLOSED.search(made.response):
+        yield Flag(
+            "truncated", "It ends in the midst of a sentence, which the gold answer does not."
+        )
+
+
+def _of_category(category: str, made: Pair) -> Iterator[Flag]:
+    rule = RULES.get(category)
+    reason = rule(made) if rule else ""
+    if reason:
+        yield Flag("claim", reason)
+
+
+def _numbers(made: Pair) -> str:
+    out, new = list(_numbers_of(made.out)), list(_numbers_of(made.new))
+    return "" if out != new else "No number differs."
+
+
+def _numbers_of(words: Iterable[str]) -> Iterator[str]:
+    words_for_them = frozenset(_NUMBER_WORDS.split())
+    return (one for one in words if _DIGIT.search(one) or one.lower() in words_for_them)
+
+
+def _calculated(made: Pair) -> str:
+    """Of numbers alone: a riddle's steps are words."""
+    return _numbers(made) if "=" in made.gold else ""
+
+
+def _final(made: Pair) -> str:
+    """A number, if the last line has one: a riddle's answer is a word."""
+    last = made.gold.rstrip().rsplit("\n", 1)[-1]
+    if _DIGIT.search(last) and (reason := _numbers(made)):
+        return reason
+    shared = _shared(made.gold, made.response)
+    return "" if shared >= len(made.gold) / 2 else "The solution differs before its last part."
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _less(made: Pair) -> str:
+    out, new = _words(made.out), _words(made.new)
+    return "" if len(out) > 2 * len(new) else "More was put in than taking something out needs."
+
+
+def _more(made: Pair) -> str:
+    out, new = _words(made.out), _words(made.new)
+    return "" if len(new) > 2 * len(out) else "More was taken out than putting something in needs."
+
+
+def _spelling(made: Pair) -> str:
+    out, new = _words(made.out), _words(made.new)
+    far = [(a, b) for a, b in zip(out, new, strict=False) if OSA.distance(a, b) > 3]
+    if len(out) != len(new):
+        return "Words were put in or taken out, not only misspelt."
+    return f"“{far[0][1]}” is no misspelling of “{far[0][0]}”." if far else ""
+
+
+def _moved(made: Pair) -> str:
+    out, new = Counter(_words(made.out)), Counter(_words(made.new))
+    odd = ((out - new) + (new - out)).total()
+    return (
+        "" if odd <= max(6, (out.total() + new.total()) / 4) else "Words changed, not their order."
+    )
+
+
+def _same_words(made: Pair) -> str:
+    out, new = Counter(_words(made.out)), Counter(_words(made.new))
+    return "" if out == new else "Words differ, not only the layout."
+
+
+RULES: dict[str, Callable[[Pair], str]] = {
+    "number-errors": _numbers,
+    "copying-numbers": _numbers,
+    "calculations": _calculated,
+    "final-errors": _final,
+    "remove-fact": _less,
+    "do-less": _less,
+    "do-more": _more,
+    "spelling": _spelling,
+    "chronology": _moved,
+    "sequence-errors": _moved,
+    "formatting": _same_words,
+}
+
+
+def _words(tokens: Iterable[str]) -> list[str]:
+    return [one for one in tokens if one[0].isalpha()]
+
+
+def _language(made: Pair) -> str:
+    for tell in (_script, _language_of):
+        before, after = tell(made.gold), tell(made.response)
+        if before and after and before != after:
+            return f"It reads as {after}, the gold answer as {before}."
+    return ""
+
+
+# Small words that a text of the language is full of and few others have.
+_SMALL_WORDS = {
+    "English": "the and of to is that with for was are this it not be from",
+    "German": "der die und das ist nicht mit ein eine den von zu auf wird sich",
+    "French": "le les et des est une dans pour que qui pas du sur au avec",
+    "Spanish": "el los y las una por con para del es se lo como pero su",
+    "Italian": "il di che è per gli della non sono una con nel alla anche più",
+    "Portuguese": "o os e das uma não com para do é que em são mais como",
+    "Dutch": "het een van en niet dat zijn met voor op wordt ook aan bij naar",
+}
+_LANGUAGE_OF = {
+    word: [name for name, words in _SMALL_WORDS.items() if word in words.split()]
+    for words in _SMALL_WORDS.values()
+    for word in words.split()
+}
+
+
+def _script(text: str) -> str:
+    """The script of most letters; "" where there are too few to tell."""
+    letters = [one for one in text if one.isalpha()][:2000]
+    scripts = Counter(unicodedata.name(one, "?").split()[0] for one in letters)
+    return "" if len(letters) < 40 else f"{scripts.most_common(1)[0][0].capitalize()} script"
+
+
+def _language_of(text: str) -> str:
+    """The language whose small words are most; "" where there are too few to tell."""
+    words = re.findall(r"\w+", text.lower())[:2000]
+    found = Counter(name for word in words for name in _LANGUAGE_OF.get(word, ()))
+    best, most = max(found.items(), key=lambda one: one[1], default=("", 0))
+    return best if most >= max(5, len(words) / 20) else ""

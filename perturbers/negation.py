@@ -1,0 +1,46 @@
+"""Statements turned into their opposite, by a “not” that comes or goes behind a copula."""
+
+import re
+from collections.abc import Iterator
+
+from perturbers.changes import Change, Edit, Source
+from perturbers.sentences import Sentence, is_prose, sentences
+
+_COPULA = re.compile(r"(?<![\w'’])(?:is|are|was|were)(?P<not> not)?(?= [a-z\"“0-9])")
+# A condition or a question states nothing, and “no” or “never” would be negated twice.
+_NO_STATEMENT = re.compile(r"(?i)\b(?:if|whether|when|while|unless|because|although|as|than)\b")
+_NEGATED = re.compile(r"(?i) (?:no|never|none|neither|nor|n't|only|either|to|also)\b")
+
+
+def find(source: Source) -> Iterator[Change]:
+    """One change for each statement, at its first copula."""
+    for sentence in sentences(source.gold):
+        found = _first(source.gold, sentence)
+        if found and is_prose(source.gold, *found.span()):
+            yield _negated(source.gold, sentence, found)
+
+
+def _first(text: str, sentence: Sentence) -> re.Match[str] | None:
+    found = _COPULA.search(text, sentence.start, sentence.end)
+    if found is None or sentence.of(text).rstrip("\"'”’)*_").endswith("?"):
+        return None
+    before = text[sentence.start : found.start()]
+    stops = _NO_STATEMENT.search(before) or _NEGATED.match(text, found.end())
+    return None if stops else found
+
+
+def _negated(text: str, sentence: Sentence, found: re.Match[str]) -> Change:
+    copula = found[0].removesuffix(" not")
+    if found["not"]:
+        edit = Edit(found.end() - len(" not"), found.end(), "")
+        claim = f"“{found[0]}” is changed to “{copula}”"
+    else:
+        edit = Edit(found.end(), found.end(), " not")
+        claim = f"“{copula}” is changed to “{copula} not”"
+    return Change((edit,), f"{claim} in “{beginning(sentence.of(text))}”.")
+
+
+def beginning(sentence: str, words: int = 8) -> str:
+    """How a sentence begins, so that a claim can name it."""
+    said = sentence.split()
+    return " ".join(said[:words]) + (" …" if len(said) > words else "")

@@ -1,0 +1,104 @@
+"""Numbers of a text, and other numbers that look like them."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perturbers.changes import Change, Edit, Source
+
+_NUMBER = re.compile(
+    r"(?<![\w.,/:^_\\-])(?<![\^_]\{)(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,9})?(?![\w/:^_-]|[.,]\d|\.(?=\s*\d))"
+)
+_LIST_MARK = re.compile(r"[ \t#*]*\d{1,3}(?=[.):])")
+_YEAR = re.compile(r"(?:1\d|20)\d\d")
+_AS_A_YEAR = re.compile(r"(?i)\b(?:in|since|by|from|until|of|during|and|to|around|year)\s\Z|\(\Z")
+_WORDS = (
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(_WORDS)})(?![\w-])", re.IGNORECASE)
+
+
+class Number(NamedTuple):
+    """A number as it is spelled, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+
+def numbers(text: str) -> Iterator[Number]:
+    """The numbers in digits that say something: none that number a list, none that is a part of a
+    word, a date, a fraction, a version or a ratio."""
+    for found in _NUMBER.finditer(text):
+        line = text.rfind("\n", 0, found.start()) + 1
+        mark = _LIST_MARK.match(text, line)
+        if not (mark and mark.end() == found.end()):
+            yield Number(found[0], *found.span())
+
+
+def find(source: Source) -> Iterator[Change]:
+    """One change for each number, in digits or, from two to twelve, in words."""
+    for one in numbers(source.gold):
+        yield changed(source, one)
+    for found in _WORD.finditer(source.gold):
+        yield _worded(source, found)
+
+
+def changed(source: Source, one: Number, words: str = "The number {} is changed to {}.") -> Change:
+    """Another number in its place; `words` make the claim of the old and the new one."""
+    year = _YEAR.fullmatch(one.text) and _AS_A_YEAR.search(source.gold, 0, one.start)
+    after = _year(source, one) if year else other(source, one)
+    return Change((Edit(one.start, one.end, after),), words.format(one.text, after))
+
+
+def other(source: Source, one: Number) -> str:
+    """A number with as many digits, the same commas and the same places behind the point.
+
+    One of its digits changes by 1 to 5, the first one never to 0. A share of at most 100 stays
+    one: three digits before a per cent sign are 100, which loses some.
+    """
+    if one.text == "100" and source.gold[one.end : one.end + 2].lstrip().startswith("%"):
+        return str(source.pick(range(70, 98), one.start))
+    places = [place for place, sign in enumerate(one.text) if sign.isdigit()]
+    # Of trailing zeros a number is round: changing one would make it look measured.
+    rounded = len(one.text.rstrip("0.,")) or 1
+    place = source.pick([each for each in places if each < rounded] or places, one.start, "place")
+    return _digit(source, one, place, first=place == places[0] and len(places) > 1)
+
+
+def _digit(source: Source, one: Number, place: int, *, first: bool) -> str:
+    digit = int(one.text[place])
+    least = 1 if first or len(one.text) == 1 else 0
+    near = [each for each in range(least, 10) if 0 < abs(each - digit) <= 5]
+    after = source.pick(near, one.start, place)
+    return f"{one.text[:place]}{after}{one.text[place + 1 :]}"
+
+
+def _year(source: Source, one: Number) -> str:
+    """Some years off, in the same century and never after 2020."""
+    year = int(one.text)
+    last = min(year - year % 100 + 99, 2020)
+    near = [each for each in range(year - 30, year + 31) if abs(each - year) >= 3]
+    same = [each for each in near if each // 100 == year // 100 and each <= last]
+    return str(source.pick(same, one.start))
+
+
+def _worded(source: Source, found: re.Match[str]) -> Change:
+    said = found[0]
+    place = _WORDS.index(said.lower())
+    near = [one for one in _WORDS if 0 < abs(_WORDS.index(one) - place) <= 4]
+    after = source.pick(near, found.start())
+    after = after.capitalize() if said[0].isupper() else after
+    return Change(
+        (Edit(found.start(), found.end(), after),), f"The number “{said}” is changed to “{after}”."
+    )

@@ -1,0 +1,76 @@
+"""Where the sentences of a text are, and which parts of it are no prose."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+# Code, formulas, addresses and places to fill in: nobody reads them word by word.
+_NO_PROSE = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`"
+    r"|\\\[.*?\\\]|\\\(.*?\\\)|\$\$.*?\$\$|\$[^$\n]{1,200}\$"
+    r"|https?://\S+|\S+@\S+\.\w+|\[[^\]\n]*\](?:\([^)\n]*\))?",
+    re.DOTALL,
+)
+# The mark of a list, a heading or a quotation, with what stands before it.
+MARK = re.compile(r"[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,3}[.)])[ \t]+)+|[ \t]+")
+NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
+# The end of a sentence; what closes a quotation or bold type belongs to it.
+_END = re.compile(r"[.!?…]+[\"'”’)*_]*(?=\s+[\"'“‘(*_]*[A-Z0-9]|\s*\Z)")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|cf|No|Fig|approx|[A-Z])|\A\d{1,3})\.\Z"
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence of a text, from `start` to `end`, and the number of its line."""
+
+    start: int
+    end: int
+    line: int
+
+    def of(self, text: str) -> str:
+        return text[self.start : self.end]
+
+
+@lru_cache(maxsize=64)
+def no_prose(text: str) -> tuple[tuple[int, int], ...]:
+    """From where to where a text is code, a formula, an address or a place to fill in."""
+    return tuple(found.span() for found in _NO_PROSE.finditer(text))
+
+
+def is_prose(text: str, start: int, end: int) -> bool:
+    """Whether nothing from `start` to `end` is code, a formula, an address or a place to fill."""
+    return all(end <= first or last <= start for first, last in no_prose(text))
+
+
+@lru_cache(maxsize=64)
+def sentences(text: str) -> tuple[Sentence, ...]:
+    """The whole sentences of a text, without the marks of lists and headings.
+
+    A sentence never goes on over the end of a line; what does not end as one does (a heading, the
+    last line of an answer that was cut) is none.
+    """
+    return tuple(_sentences(text))
+
+
+def around(text: str, place: int) -> Sentence | None:
+    """The sentence that a place of a text is in."""
+    return next((one for one in sentences(text) if one.start <= place < one.end), None)
+
+
+def _sentences(text: str) -> Iterator[Sentence]:
+    start_of_line = 0
+    for number, line in enumerate(text.split("\n")):
+        mark = MARK.match(line)
+        start = mark.end() if mark else 0
+        for end in _ends(line, start):
+            yield Sentence(start_of_line + start, start_of_line + end, number)
+            start = end + len(line[end:]) - len(line[end:].lstrip())
+        start_of_line += len(line) + 1
+
+
+def _ends(line: str, start: int) -> Iterator[int]:
+    for found in _END.finditer(line, start):
+        if not _ABBREVIATION.search(line[start : found.end()]):
+            yield found.end()

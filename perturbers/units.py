@@ -1,0 +1,71 @@
+"""Units, each with one that measures the same, so that the value no longer fits."""
+
+import re
+from collections.abc import Iterator
+
+from perturbers.changes import Change, Edit, Source
+
+# In groups of what measures the same; the singular and the plural stand in the same places.
+_GROUPS = """
+    mm cm m km
+    millimeter centimeter meter kilometer
+    millimeters centimeters meters kilometers
+    millimetres centimetres metres kilometres
+    inch foot yard mile
+    inches feet yards miles
+    mg g kg
+    milligram gram kilogram
+    milligrams grams kilograms
+    ounce pound
+    ounces pounds
+    ml l
+    mL L
+    milliliters liters
+    millilitres litres
+    cups pints gallons
+    second minute hour
+    seconds minutes hours
+    day week month year
+    days weeks months years
+    mph km/h
+    m/s km/h
+    W kW
+    watts kilowatts
+    J kJ
+    joules kilojoules
+    Joules kilojoules
+    V kV
+    volts kilovolts
+    N kN
+    newtons kilonewtons
+    Hz kHz MHz
+    Pa kPa
+    dollars cents
+    °C °F
+    degrees radians
+    bytes kilobytes megabytes
+    KB MB GB
+    calories kilocalories
+"""
+_OTHERS: dict[str, list[str]] = {}
+for _group in _GROUPS.strip().splitlines():
+    for _unit in _group.split():
+        _OTHERS.setdefault(_unit, []).extend(each for each in _group.split() if each != _unit)
+
+# Between a number and its unit a formula has spaces and what sets them as text.
+_BETWEEN = r"[~-]?(?:\\[,;: ]|[ \t\u00a0])*(?:\\(?:text|mathrm|textrm)\{ *)?"
+_UNIT = re.compile(
+    rf"(?P<number>\d[\d.,]*){_BETWEEN}(?P<unit>(?:square |cubic )?"
+    rf"(?:{'|'.join(sorted(map(re.escape, _OTHERS), key=len, reverse=True))}))(?![\w/^²³])"
+)
+
+
+def find(source: Source) -> Iterator[Change]:
+    """One change for each unit that follows a number."""
+    for found in _UNIT.finditer(source.gold):
+        unit = found["unit"]
+        kind, _, plain = unit.rpartition(" ")
+        after = source.pick(_OTHERS[plain], found.start(), unit)
+        after = f"{kind} {after}" if kind else after
+        claim = f"The unit after {found['number']} is changed from “{unit}” to “{after}”."
+        yield Change((Edit(*found.span("unit"), after),), claim)

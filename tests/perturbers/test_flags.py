@@ -1,0 +1,71 @@
+"""What the rules see in perturbed answers that went wrong, and that they let pass what is right."""
+
+import pytest
+
+from perturbers.flags import flags
+
+GOLD = "Bees make honey in spring. A hive holds about 40000 bees, and the queen lays the eggs."
+GERMAN = "Die Bienen machen den Honig und sie sind nicht mit der Königin von einem Volk auf Reisen."
+
+
+def rules(category: str, response: str, gold: str = GOLD, *siblings: str) -> list[str]:
+    return [flag.rule for flag in flags(category, gold, response, siblings=siblings)]
+
+
+@pytest.mark.parametrize(
+    ("response", "rule"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        (GOLD, "identical"),
+        (GOLD.replace(" ", "\n"), "white-space"),
+        ("Something else was said here, of which no word stands in the gold answer.", "bound"),
+        (GOLD.removesuffix("the eggs."), "truncated"),
+    ],
+)
+def test_what_is_wrong_in_any_category(response: str, rule: str) -> None:
+    assert rule in rules("grammar", response)
+
+
+def test_another_language_or_script_is_seen() -> None:
+    long = GOLD + " The flowers of the meadow are what it is for, and that is not all of it."
+    assert "language" in rules("grammar", GERMAN, long)
+    assert "language" in rules("grammar", "Пчёлы делают мёд весной, а матка откладывает яйца.")
+    assert "language" not in rules("grammar", long.replace("is", "are"), long)
+
+
+def test_a_sibling_that_says_the_same_is_seen() -> None:
+    response = GOLD.replace("40000", "50000")
+    assert rules("number-errors", response) == []
+    assert rules("number-errors", response, GOLD, response + "\n") == ["duplicate"]
+
+
+@pytest.mark.parametrize(
+    ("category", "wrong", "right"),
+    [
+        ("number-errors", GOLD.replace("spring", "winter"), GOLD.replace("40000", "4000")),
+        ("remove-fact", GOLD + " Drones hatch later.", GOLD.replace(" in spring", "")),
+        ("do-more", GOLD.replace(" in spring", ""), GOLD + " Drones hatch later."),
+        ("spelling", GOLD.replace("honey", "wax"), GOLD.replace("honey", "hoeny")),
+        ("spelling", GOLD.replace("honey", "sweet honey"), GOLD.replace("queen", "qeuen")),
+        (
+            "chronology",
+            GOLD.replace("Bees make honey in spring.", "Nobody knows why some animals ever sleep."),
+            GOLD.removeprefix("Bees make honey in spring. ") + " Bees make honey in spring.",
+        ),
+        ("formatting", GOLD.replace("Bees", "Wasps"), GOLD.replace("Bees", "**Bees**")),
+        ("final-errors", GOLD.replace("spring", "winter"), GOLD.replace("40000", "4000")),
+        ("calculations", "7 * 8 is = 56 so.", "7 * 8 = 54 so."),
+    ],
+)
+def test_a_difference_that_is_none_of_the_category_is_seen(
+    category: str, wrong: str, right: str
+) -> None:
+    gold = "7 * 8 = 56 so." if category == "calculations" else GOLD
+    assert rules(category, wrong, gold) == ["claim"]
+    assert rules(category, right, gold) == []
+
+
+def test_a_riddle_may_be_wrong_without_a_number() -> None:
+    assert rules("final-errors", "So it is Peter.", "So it is John.") == []
+    assert rules("calculations", "A is taller than B.", "B is taller than A.") == []

@@ -16,6 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Job
+from annotation.uploads.jobs import FOR_A_PERSON
 from judging import clock
 from judging.models import Endpoint
 from judging.providers import keys
@@ -128,13 +129,12 @@ def disk() -> Finding:
 def jobs() -> Finding:
     """Whether imports, exports and archives wait for long, or failed lately."""
     now = timezone.now()
-    waiting = Job.objects.filter(state=Job.State.WAITING, created_at__lt=now - WAITS_LONG).count()
-    if waiting:
+    due = Job.objects.filter(~FOR_A_PERSON, state=Job.State.WAITING)
+    if waiting := due.filter(created_at__lt=now - WAITS_LONG).count():
         says = f"{waiting} wait for more than {WAITS_LONG.seconds // 60} minutes."
         return wrong(says, "See what is said of `worker`, and the worker's log.")
     day = now - timedelta(days=1)
-    failed = Job.objects.filter(state=Job.State.FAILED, finished_at__gt=day).count()
-    if failed:
+    if failed := Job.objects.filter(state=Job.State.FAILED, finished_at__gt=day).count():
         says = f"{failed} failed or were cancelled within a day."
         return doubtful(says, "Each says why on its project's page of jobs.")
     return fine("None waits for long, none failed within a day.")

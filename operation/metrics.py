@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 
 from annotation.models import Job
+from annotation.uploads.jobs import FOR_A_PERSON
 from judging import clock
 from judging.models import Outcome, Request, Run, Worker
 from operation.broker import client
@@ -73,9 +74,10 @@ class OfService:
 def jobs() -> Iterator[GaugeMetricFamily]:
     found = Job.objects.order_by().values_list("kind", "state").annotate(Count("pk"))
     yield _family("jobs", "Jobs, by kind and state.", ["kind", "state"], list(found))
-    waiting = Job.objects.filter(state=Job.State.WAITING).aggregate(oldest=Min("created_at"))
-    text = "How long the oldest job waits; 0 where none does."
-    yield _family("job_oldest_seconds", text, [], [(_age(waiting["oldest"]),)])
+    due = Job.objects.filter(~FOR_A_PERSON, state=Job.State.WAITING)
+    oldest = due.aggregate(oldest=Min("created_at"))["oldest"]
+    text = "How long the oldest job waits for a worker; 0 where none does."
+    yield _family("job_oldest_seconds", text, [], [(_age(oldest),)])
 
 
 def requests() -> Iterator[GaugeMetricFamily]:

@@ -21,6 +21,8 @@ from annotation.settings import free
 from annotation.uploads import places, reading
 
 KIND = "import"
+# Imports that wait until a person goes on with them, and so for no worker.
+FOR_A_PERSON = Q(kind=KIND, result__step__in=[places.CHOOSE, places.READY])
 # So long the files of an import are kept; then they are deleted.
 KEPT = timedelta(days=7)
 # A file that takes longer is given up.

@@ -138,6 +138,18 @@ def test_jobs_that_wait_or_failed_are_told() -> None:
     assert checkup.jobs().grade == Grade.WRONG
 
 
+@pytest.mark.databases
+@pytest.mark.django_db
+def test_an_import_that_waits_for_a_person_is_no_fault_of_a_worker() -> None:
+    early, project = timezone.now() - timedelta(days=2), make_project()
+    asks = [{"step": "choose"}, {"step": "ready"}]
+    for told in asks:
+        Job.objects.create(project=project, kind="import", created_at=early, result=told)
+    assert checkup.jobs().grade == Grade.FINE
+    Job.objects.update(result={"step": "store"})
+    assert checkup.jobs().grade == Grade.WRONG
+
+
 @pytest.mark.django_db
 def test_a_key_that_an_endpoint_wants_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     make_endpoint("https://evaluator.example/v1", key_variable="SOME_API_KEY")

@@ -73,6 +73,8 @@ def test_jobs_are_counted_by_kind_and_state_with_the_oldest_that_waits() -> None
     project, hour = make_project(), timedelta(hours=1)
     Job.objects.create(project=project, kind="export", created_at=timezone.now() - hour)
     Job.objects.create(project=project, kind="export", state="failed")
+    for_a_person = {"kind": "import", "result": {"step": "ready"}}
+    Job.objects.create(project=project, created_at=timezone.now() - 2 * hour, **for_a_person)
     found = numbers()
     assert found['blindspot_jobs{kind="export",state="waiting"}'] == 1
     assert found['blindspot_jobs{kind="export",state="failed"}'] == 1

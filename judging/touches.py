@@ -22,15 +22,24 @@ EVERYTHING = "all"
 @dataclass(frozen=True)
 class Source:
     """Rows that figures rest on: their table, when a row of it counts, and the subjects that it is
-    about, as statements over the row. An update counts if any of the `columns` changes."""
+    about, as statements over the row. `used` are those that a new row cannot be about yet. An
+    update counts if any of the `columns` changes."""
 
     table: str
     events: tuple[str, ...]
     subjects: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+
+    def about(self, event: str, row: str) -> Iterator[str]:
+        """The subjects, as statements over the row of the event, which is called so."""
+        told = self.subjects if event == "INSERT" else self.subjects + self.used
+        return (subject.format(row=row) for subject in told)
 
 
-ALWAYS = ("INSERT", "UPDATE", "DELETE")
+# What triggers call the row of an event.
+ROWS = {"INSERT": "NEW", "UPDATE": "NEW", "DELETE": "OLD"}
+ALWAYS = tuple(ROWS)
 _OF_PROJECT = "SELECT 'project ' || {row}.project_id AS subject"
 _OF_RUN = "SELECT 'run ' || {row}.run_id AS subject"
 _RUNS_OF_ITEM = (
@@ -61,9 +70,10 @@ SOURCES = (
     Source(
         "annotation_item",
         ALWAYS,
-        (_OF_PROJECT, _RUNS_OF_ITEM + "{row}.id"),
+        (_OF_PROJECT,),
         ("category", "ability", "source_ability", "cluster", "origin", "parent_id",
          "duplicate_of_id", "dose", "purpose", "fields", "revision_number", "deleted_at"),
+        (_RUNS_OF_ITEM + "{row}.id",),
     ),
 )  # fmt: skip
 
@@ -137,35 +147,42 @@ def _there() -> dict[str, str]:
 
 def _triggers() -> Iterator[tuple[str, str]]:
     """Each by its name, which tells one version from another."""
-    written = hashlib.sha256(repr(SOURCES).encode() + _TOUCH.encode()).hexdigest()[:8]
+    trigger = _on_postgresql if connection.vendor == "postgresql" else _on_sqlite
+    called = "".join(_functions())
     for source in SOURCES:
         for event in source.events:
+            does = trigger(source, event)
+            written = hashlib.sha256((does + called).encode()).hexdigest()[:8]
             name = f"{PREFIX}{source.table}_{event.lower()}_{written}"
-            yield name, _trigger(name, source, event)
+            yield name, f"CREATE TRIGGER {name} AFTER {event} ON {source.table} {does}"
 
 
-def _trigger(name: str, source: Source, event: str) -> str:
-    changed = ""
-    if event == "UPDATE" and source.columns:
-        apart = "IS DISTINCT FROM" if connection.vendor == "postgresql" else "IS NOT"
-        each = (f'OLD."{column}" {apart} NEW."{column}"' for column in source.columns)
-        changed = f"WHEN ({' OR '.join(each)})"
-    if connection.vendor == "postgresql":
-        body = f"EXECUTE FUNCTION {_function(source, event)}()"
-    else:
-        body = f"BEGIN {' '.join(_counted_on_sqlite(source, event))} END"
-    return f"CREATE TRIGGER {name} AFTER {event} ON {source.table} FOR EACH ROW {changed} {body}"
-
-
-def _counted_on_sqlite(source: Source, event: str) -> Iterator[str]:
-    for subject in source.subjects:
-        about = subject.format(row=_row(event))
-        yield f"UPDATE judging_touch SET n = n + 1 WHERE subject IN ({about});"
-        yield f"""
-            INSERT INTO judging_touch (subject, n) SELECT about.subject, 1
-            FROM ({about}) AS about
-            WHERE NOT EXISTS (SELECT 1 FROM judging_touch AS t WHERE t.subject = about.subject);
+def _on_sqlite(source: Source, event: str) -> str:
+    counted = "".join(
+        f"""
+        UPDATE judging_touch SET n = n + 1 WHERE subject IN ({about});
+        INSERT INTO judging_touch (subject, n) SELECT about.subject, 1
+        FROM ({about}) AS about
+        WHERE NOT EXISTS (SELECT 1 FROM judging_touch AS t WHERE t.subject = about.subject);
         """
+        for about in source.about(event, ROWS[event])
+    )
+    return f"FOR EACH ROW {_changed(source, event, 'IS NOT')} BEGIN {counted} END"
+
+
+def _on_postgresql(source: Source, event: str) -> str:
+    # Many rows are often added at once, by imports and workers.
+    each = f"FOR EACH ROW {_changed(source, event, 'IS DISTINCT FROM')}"
+    if event == "INSERT":
+        each = "REFERENCING NEW TABLE AS added FOR EACH STATEMENT"
+    return f"{each} EXECUTE FUNCTION {_function(source, event)}()"
+
+
+def _changed(source: Source, event: str, apart: str) -> str:
+    if event != "UPDATE" or not source.columns:
+        return ""
+    each = (f'OLD."{column}" {apart} NEW."{column}"' for column in source.columns)
+    return f"WHEN ({' OR '.join(each)})"
 
 
 def _functions() -> Iterator[str]:
@@ -174,11 +191,10 @@ def _functions() -> Iterator[str]:
         return
     yield _TOUCH
     for source in SOURCES:
-        for event in {_row(event): event for event in source.events}.values():
-            abouts = [subject.format(row=_row(event)) for subject in source.subjects]
+        for event in source.events:
             loops = "".join(
-                f"FOR about IN {one} LOOP PERFORM judging_touch(about); END LOOP; "
-                for one in abouts
+                f"FOR about IN {each} LOOP PERFORM judging_touch(about); END LOOP; "
+                for each in _counted(source, event)
             )
             yield f"""
                 CREATE OR REPLACE FUNCTION {_function(source, event)}() RETURNS trigger
@@ -186,6 +202,14 @@ def _functions() -> Iterator[str]:
                 DECLARE about text;
                 BEGIN {loops} RETURN NULL; END $$
             """
+
+
+def _counted(source: Source, event: str) -> Iterator[str]:
+    """The subjects of the row, or of all rows that a statement added."""
+    if event != "INSERT":
+        return source.about(event, ROWS[event])
+    each = "SELECT DISTINCT about.subject FROM added AS one CROSS JOIN LATERAL"
+    return (f"{each} ({told}) AS about" for told in source.about(event, "one"))
 
 
 # Once a transaction is enough, however many rows it writes. A row that another writer holds is
@@ -206,8 +230,4 @@ _TOUCH = """
 
 
 def _function(source: Source, event: str) -> str:
-    return f"{PREFIX}{source.table}_{_row(event).lower()}"
-
-
-def _row(event: str) -> str:
-    return "OLD" if event == "DELETE" else "NEW"
+    return f"{PREFIX}{source.table}_{'added' if event == 'INSERT' else ROWS[event].lower()}"

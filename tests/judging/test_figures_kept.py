@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import resolving, revising
+from annotation import importing, resolving, revising
 from annotation.models import Item, Project, Resolution
 from judging import touches
 from judging.models import Outcome, Run, StoredFigure
@@ -324,6 +324,20 @@ def test_what_is_rolled_back_counts_for_nothing_and_the_rest_of_its_transaction_
         assert touches.counts([subject]) == before
         Item.objects.filter(pk=item.pk).update(category="two")
     assert touches.counts([subject])[subject] == before[subject] + 1
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_rows_that_one_statement_adds_count_for_every_project_that_they_are_of(
+    project: Project,
+) -> None:
+    other = importing.create_project("other")
+    subjects = [touches.of_project(each.pk) for each in (project, other)]
+    before = touches.counts(subjects)
+    added = [Item(project=each, key=f"new {each.pk}", position=9) for each in (project, other)]
+    Item.objects.bulk_create(added)
+    after = touches.counts(subjects)
+    assert [after[one] - before.get(one, 0) for one in subjects] == [1, 1]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from annotation import diffing, writing
-from annotation.errors import Refused
+from annotation.errors import Refused, Stale
 from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
 
 LONGEST = 200_000
@@ -50,12 +50,14 @@ def publish(
     note: str,
     author: Membership | None,
     *,
+    base: int | None = None,
     now: datetime | None = None,
 ) -> GuidelinesVersion:
     """The next version, announced to all who label but its author; what stands already stays the
     version it is.
 
-    Variants without a text are left out. Raises `Refused` for guidelines that say nothing.
+    Variants without a text are left out. Raises `Refused` for guidelines that say nothing, and
+    `Stale` if the last version is not `base`, the number of the one that this was written from.
     """
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
@@ -64,6 +66,8 @@ def publish(
         # Two leads who publish at once take turns, and each gets a number of their own.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         last = current(project)
+        if base is not None and base != (last.number if last else 0):
+            raise Stale("Somebody published meanwhile. Read it, and publish again.")
         if last and (last.text, last.variants) == (text, variants):
             return last
         version = GuidelinesVersion.objects.create(

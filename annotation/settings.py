@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from annotation import assigning, known, tasktypes, writing
 from annotation.answers import PRACTICE, PROBE
+from annotation.errors import Stale
 from annotation.fields import Field
 from annotation.models import Event, Item, Job, Membership, Project
 from annotation.rules import RULES, TITLES
@@ -66,16 +67,20 @@ def apply(
     member: Membership,
     values: Mapping[str, Any],
     *,
+    seen: int | None = None,
     now: datetime | None = None,
 ) -> Applied:
     """Store the values, by name, and do at once what they ask of items that are there.
 
     Values that have `problems` must not come here. In a large project a worker finds the job by
-    itself; the caller may ring for one.
+    itself; the caller may ring for one. Raises `Stale` if there are not as many `changes` as were
+    `seen` by who asks for this one.
     """
     now = now or timezone.now()
     with writing.transact():
         stored = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
+        if seen is not None and changes(stored).count() != seen:
+            raise Stale("Somebody changed the settings meanwhile. Read them again.")
         changed = {
             name: (getattr(stored, name), value)
             for name, value in values.items()

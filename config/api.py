@@ -12,6 +12,8 @@ urlpatterns = [
     path("", include("annotation.api.leads")),
     path("", include("annotation.api.imports")),
     path("", include("annotation.api.practice")),
+    path("", include("annotation.api.settings")),
+    path("", include("annotation.api.guidelines")),
     path("", include("annotation.api.snapshots")),
     path("", include("judging.api.making")),
     path("", include("judging.api.runs")),

@@ -7,7 +7,7 @@ from django.utils.cache import get_conditional_response, patch_cache_control
 
 from annotation.api.answering import tag_of
 
-TAGGED = {"GET", "HEAD", "PUT"}
+TAGGED = {"GET", "HEAD", "PUT", "PATCH"}
 
 
 def tagged(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
@@ -17,9 +17,9 @@ def tagged(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[...,
             return response
         if response.status_code != 200 or response.streaming:
             return response
-        tag = response["ETag"] = tag_of(response.content)
+        tag = response["ETag"] = response.get("ETag") or tag_of(response.content)
         patch_cache_control(response, private=True, no_cache=True)
-        if request.method == "PUT":
+        if request.method in {"PUT", "PATCH"}:
             return response
         return get_conditional_response(request, etag=tag, response=response) or response
 

@@ -12,6 +12,7 @@ ANYWHERE = {
     "401": "No token or session, or one that has ended.",
     "404": "Not there, or not yours to see.",
 }
+CHANGED = {"412": "It changed since you read it, by your `If-Match`; nothing was changed."}
 LIMITED = {"429": "Too many calls in this minute; `Retry-After` says how many seconds to wait."}
 ASKED = {"400": "The query or the body cannot be read."}
 SENT = {
@@ -77,4 +78,6 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
 def _alike(operation: dict[str, Any]) -> dict[str, str]:
     asks = any(one["in"] == "query" for one in operation.get("parameters", ()))
     sends = "requestBody" in operation
-    return ANYWHERE | LIMITED | (ASKED if asks or sends else {}) | (SENT if sends else {})
+    matched = any(one["name"] == "If-Match" for one in operation.get("parameters", ()))
+    held = CHANGED if matched else {}
+    return ANYWHERE | LIMITED | held | (ASKED if asks or sends else {}) | (SENT if sends else {})

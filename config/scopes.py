@@ -18,6 +18,7 @@ WRITES = {
     "label": (
         "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
         " api-case-next api-case-labels api-case-requests api-comments api-comments-withdraw"
+        " api-guidelines-read"
     ),
     "run": (
         "api-runs api-runs-estimate api-runs-pilot api-runs-derive api-run-pause api-run-resume"
@@ -27,7 +28,7 @@ WRITES = {
         " api-strategy-preview api-strategy-parse"
     ),
     "manage": (
-        "api-budget api-job-cancel api-job-again api-snapshots"
+        "api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),
 }

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.renderers import JSONRenderer
@@ -39,6 +39,12 @@ PROBLEMS: dict[int, Any] = {
     403: OpenApiResponse(ProblemSerializer, "Your role does not allow this."),
     404: OpenApiResponse(ProblemSerializer, "Not there, or not yours to see."),
 }
+REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    location=OpenApiParameter.HEADER,
+    description="The ETag of what you read: nothing is changed if it is not so any more.",
+)
 SUBMISSION_PROBLEMS = PROBLEMS | {
     409: OpenApiResponse(ProblemSerializer, "The item changed; nothing was stored."),
     422: OpenApiResponse(ProblemSerializer, "The submission cannot be taken."),
@@ -84,15 +90,26 @@ def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
 
 def tag_of(content: bytes) -> str:
     """The ETag of an answer."""
-    return f'"{sha256(content).hexdigest()[:32]}"'
+    return f'"{_digest(content)}"'
+
+
+def steadily(told: Any, steady: Any) -> Response:
+    """An answer of which a part changes by itself: its ETag tells that from what is `steady`."""
+    tag = f'"{_digest(JSONRenderer().render(steady))}-{_digest(JSONRenderer().render(told))}"'
+    return Response(told, headers={"ETag": tag})
 
 
 def check_match(request: Request, shown: Any) -> None:
-    """Raises `Changed` if the request is to change something else than what is `shown` now."""
+    """Raises `Changed` if the request is to change something else than what is `shown` now: of what
+    changes partly by itself, the steady part."""
     tags = request.headers.get("If-Match", "*")
-    tag = tag_of(JSONRenderer().render(shown))
-    if tags != "*" and tag not in [one.strip() for one in tags.split(",")]:
+    known = [one.strip().strip('"').partition("-")[0] for one in tags.split(",")]
+    if tags.strip() != "*" and _digest(JSONRenderer().render(shown)) not in known:
         raise Changed
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:32]
 
 
 def problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:

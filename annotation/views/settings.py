@@ -8,7 +8,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
-from kombu.exceptions import OperationalError
 
 from annotation import access, auditing, settings, tasks, tasktypes
 from annotation.auditing import Change, Entry
@@ -180,7 +179,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         return _page(request, lead, form, status=422)
     applied = settings.apply(lead.project, access.seated(lead), form.values())
     if applied.job:
-        _ask_a_worker(applied.job.pk)
+        tasks.ask_for_places(applied.job.pk)
     messages.success(request, _said(applied))
     return redirect("settings", slug=slug)
 
@@ -228,14 +227,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         value = "; ".join(f"{name}: {TITLES.get(rule, rule)}" for name, rule in value.items())
     return "nothing" if value in ("", None) else str(value)
-
-
-def _ask_a_worker(job_id: int) -> None:
-    """Have the job done at once. A broker that is down is no harm: workers look by themselves."""
-    try:
-        tasks.bring_in_line.delay(job_id)
-    except OperationalError:
-        return
 
 
 def _said(applied: settings.Applied) -> str:

@@ -3,26 +3,18 @@
 from typing import Any
 
 from django.urls import path
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, ProblemSerializer, check_match, checked
+from annotation.api.answering import IF_MATCH, PROBLEMS, REFUSED, check_match, checked, steadily
 from annotation.models import Project
 from judging.models import Run
 from judging.running import budgeting
 from judging.running.budgeting import Spending, Standing
-
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    location=OpenApiParameter.HEADER,
-    description="The ETag of the budget as you read it: nothing is set if it changed meanwhile.",
-)
-CHANGED = {412: OpenApiResponse(ProblemSerializer, "It changed since you read it; nothing is set.")}
-REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
 
 
 def _money(**options: Any) -> serializers.DecimalField:
@@ -75,7 +67,7 @@ class BudgetSerializer(serializers.Serializer[Any]):
     methods=["PUT"],
     parameters=[IF_MATCH],
     request=CapSerializer,
-    responses={200: BudgetSerializer, **REFUSED, **CHANGED},
+    responses={200: BudgetSerializer, **REFUSED},
 )
 @api_view(["GET", "PUT"])
 def budget(request: Request, slug: str) -> Response:
@@ -83,10 +75,15 @@ def budget(request: Request, slug: str) -> Response:
     sets = request.method == "PUT"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     if sets:
-        check_match(request, _told(member.project))
+        check_match(request, _cap(member.project))
         cap = checked(CapSerializer(data=request.data))["cap"]
         budgeting.set_cap(member.project, cap, access.seated(member))
-    return Response(_told(member.project))
+    return steadily(_told(member.project), _cap(member.project))
+
+
+def _cap(project: Project) -> Any:
+    """What somebody sets; what is spent changes by itself."""
+    return StandingSerializer(budgeting.standing(project)).data["cap"]
 
 
 def _told(project: Project) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django.test import Client
 
 from annotation.models import Membership
 from config import limits
+from judging.models import Budget
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client
 
@@ -76,3 +77,12 @@ def test_a_page_has_no_tag(people: Cast) -> None:
     assert people.lead.account
     client.force_login(people.lead.account)
     assert "ETag" not in client.get("/")
+
+
+def test_what_is_spent_meanwhile_is_no_change_of_a_budget(people: Cast) -> None:
+    client = api_client(people.lead)
+    assert set_cap(client, people, "7") == 200
+    seen = client.get(budget(people))
+    Budget.objects.filter(project=people.project).update(spent=Decimal(2))
+    assert client.get(budget(people))["ETag"] != seen["ETag"]
+    assert set_cap(client, people, "9", **{"If-Match": seen["ETag"]}) == 200

@@ -1,0 +1,91 @@
+"""Bodies that are taken by the forms of pages: one set of rules and words for both."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from rest_framework import serializers
+
+from annotation.api.answering import Unprocessable
+
+
+class FormSerializer(serializers.Serializer[Any]):
+    """The fields of a form but those that it `leaves`, each with the words of the page. A name that
+    it does not have is refused, since nobody would notice that nothing came of it."""
+
+    form: ClassVar[Any]
+    leaves: ClassVar[frozenset[str]] = frozenset()
+
+    def get_fields(self) -> dict[str, Any]:
+        of_form = self.form.base_fields.items()
+        taken = {name: _taken(field) for name, field in of_form if name not in self.leaves}
+        return taken | super().get_fields()
+
+    def to_internal_value(self, data: Any) -> Any:
+        known = [name for name, field in self.fields.items() if not field.read_only]
+        if isinstance(data, Mapping) and (unknown := [name for name in data if name not in known]):
+            words = f"There is no {', '.join(map(ascii, unknown))}. There are {', '.join(known)}."
+            raise serializers.ValidationError({"body": [words]})
+        return super().to_internal_value(data)
+
+
+def refuse_wrong(form: forms.BaseForm) -> None:
+    """Raises `Unprocessable` with what is wrong by field, unless the form is valid."""
+    if not form.is_valid():
+        errors = {name or "body": [*map(str, said)] for name, said in form.errors.items()}
+        raise wrong({name.replace("__all__", "body"): said for name, said in errors.items()})
+
+
+def wrong(errors: dict[str, list[str]]) -> Unprocessable:
+    """What is answered to a body of which this is wrong."""
+    return Unprocessable("The body cannot be used.", errors)
+
+
+def _taken(field: forms.Field) -> Any:
+    """The same field in a body: what may be empty on the page may be null or "" in it."""
+    kind, options = next(made for of, made in _KINDS if isinstance(field, of))
+    initial = field.initial() if callable(field.initial) else field.initial
+    empty = kind.initial
+    if "allow_null" in options(field) or "allow_blank" in options(field):
+        empty = None if "allow_null" in options(field) else ""
+    given = empty if initial in (None, "") else initial
+    asked = {"required": True} if field.required and given is empty else {"default": given}
+    words = {"help_text": field.help_text, "label": field.label}
+    return kind(**options(field), **asked, **words)
+
+
+def _switch(field: Any) -> dict[str, Any]:
+    return {}
+
+
+def _whole(field: Any) -> dict[str, Any]:
+    null = {} if field.required else {"allow_null": True}
+    return {"min_value": field.min_value, "max_value": field.max_value, **null}
+
+
+def _money(field: Any) -> dict[str, Any]:
+    digits = {"max_digits": field.max_digits, "decimal_places": field.decimal_places}
+    return {**digits, "min_value": field.min_value, "allow_null": True}
+
+
+def _choice(field: Any) -> dict[str, Any]:
+    # Nothing chosen may be a choice of its own.
+    choices = [(value, words) for value, words in field.choices if value != ""]
+    return {"choices": choices, "allow_blank": not field.required}
+
+
+def _text(field: Any) -> dict[str, Any]:
+    blank = {"allow_blank": not field.required, "trim_whitespace": field.strip}
+    return {"max_length": field.max_length, **blank}
+
+
+# The first that a field is: some are kinds of others that come later.
+_KINDS: tuple[tuple[type[forms.Field], tuple[Any, Any]], ...] = (
+    (forms.BooleanField, (serializers.BooleanField, _switch)),
+    (forms.ChoiceField, (serializers.ChoiceField, _choice)),
+    (forms.DecimalField, (serializers.DecimalField, _money)),
+    (forms.IntegerField, (serializers.IntegerField, _whole)),
+    (forms.JSONField, (serializers.DictField, _switch)),
+    (forms.EmailField, (serializers.EmailField, _text)),
+    (forms.CharField, (serializers.CharField, _text)),
+)

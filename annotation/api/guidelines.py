@@ -1,0 +1,146 @@
+"""The API of guidelines: read, in all versions, and published anew."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, guidelines
+from annotation.api.answering import IF_MATCH, PROBLEMS, REFUSED, Changed, check_match, checked
+from annotation.api.paging import CursorPages
+from annotation.api.serializers import NamedField
+from annotation.errors import Stale
+from annotation.models import GuidelinesVersion, Membership
+
+# What a project without guidelines has.
+NONE = {
+    "number": 0, "note": "", "author": None, "created_at": None, "text": "", "variants": {},
+}  # fmt: skip
+VERSION = OpenApiParameter("version", int, description="The number of one; default: the last.")
+
+
+class ListedGuidelinesSerializer(serializers.Serializer[GuidelinesVersion]):
+    """A version of the guidelines without its texts; `note` says what changed in it."""
+
+    number = serializers.IntegerField()
+    note = serializers.CharField(allow_blank=True)
+    author = serializers.CharField(source="author.alias", default=None, allow_null=True)
+    created_at = serializers.DateTimeField(allow_null=True)
+
+
+class GuidelinesVersionSerializer(ListedGuidelinesSerializer):
+    """What annotators are told, as Markdown: `text` of every item, `variants` of items by the value
+    of the project's field for guidelines. Number 0, without a word, is that there are none yet."""
+
+    text = serializers.CharField(allow_blank=True)
+    variants = serializers.DictField(child=serializers.CharField())
+
+
+class GuidelinesBody(serializers.Serializer[Any]):
+    """The next version; what is not sent is empty in it. `note` is read by all who label."""
+
+    text = serializers.CharField(
+        default="", allow_blank=True, trim_whitespace=False, max_length=guidelines.LONGEST
+    )
+    variants = NamedField(
+        child=serializers.CharField(
+            allow_blank=True, trim_whitespace=False, max_length=guidelines.LONGEST
+        ),
+        default=dict,
+    )
+    note = serializers.CharField(default="", allow_blank=True, max_length=500)
+
+    def validate_variants(self, variants: dict[str, str]) -> dict[str, str]:
+        if any("\0" in kind for kind in variants):
+            raise serializers.ValidationError("A name holds a NUL character. Take it out.")
+        return variants
+
+
+class ReadBody(serializers.Serializer[Any]):
+    number = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
+
+
+@extend_schema(
+    methods=["GET"],
+    parameters=[VERSION],
+    responses={200: GuidelinesVersionSerializer, **PROBLEMS},
+)
+@extend_schema(
+    methods=["PUT"],
+    parameters=[IF_MATCH],
+    request=GuidelinesBody,
+    responses={200: GuidelinesVersionSerializer, **REFUSED},
+)
+@api_view(["GET", "PUT"])
+def current(request: Request, slug: str) -> Response:
+    """What annotators are told; a lead's PUT publishes the next version and announces it.
+
+    What stands already stays the version it is.
+    """
+    if request.method == "PUT":
+        lead = access.member_for(request, slug, right="manage")
+        return _told(_published(request, lead))
+    member = access.member_for(request, slug, right="enter")
+    number = request.query_params.get("version", "")
+    if not number:
+        return _told(guidelines.current(member.project))
+    found = member.project.guidelines.filter(number=int(number[:9])) if number.isdecimal() else []
+    version = next(iter(found), None)
+    if version is None:
+        raise Http404(f"There is no version {number[:20]} of the guidelines.")
+    return _told(version)
+
+
+class VersionList(ListAPIView[GuidelinesVersion]):
+    """All versions of the guidelines without their texts, the last first."""
+
+    serializer_class = ListedGuidelinesSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[GuidelinesVersion]:
+        if getattr(self, "swagger_fake_view", False):
+            return GuidelinesVersion.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="enter")
+        return member.project.guidelines.select_related("author").order_by("-number")
+
+
+@extend_schema(request=ReadBody, responses={204: None, **REFUSED})
+@api_view(["POST"])
+def read(request: Request, slug: str) -> Response:
+    """Keep that you have read the guidelines up to this number."""
+    member = access.member_for(request, slug, right="enter")
+    number = checked(ReadBody(data=request.data))["number"]
+    guidelines.acknowledge(access.seated(member), number)
+    return Response(status=204)
+
+
+def _published(request: Request, lead: Membership) -> GuidelinesVersion:
+    last = guidelines.current(lead.project)
+    check_match(request, _told(last).data)
+    body = checked(GuidelinesBody(data=request.data))
+    base = last.number if last else 0
+    try:
+        return guidelines.publish(lead.project, **body, author=access.seated(lead), base=base)
+    except Stale as stale:
+        raise Changed from stale
+
+
+def _told(version: GuidelinesVersion | None) -> Response:
+    return Response(GuidelinesVersionSerializer(version).data if version else NONE)
+
+
+GUIDELINES = "projects/<slug:slug>/guidelines/"
+
+urlpatterns = [
+    path(GUIDELINES, current, name="api-guidelines"),
+    path(GUIDELINES + "versions/", VersionList.as_view(), name="api-guidelines-versions"),
+    path(GUIDELINES + "read/", read, name="api-guidelines-read"),
+]

@@ -1,0 +1,80 @@
+"""The API of a project's settings: the switches of their page, with the words that stand there."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, settings, tasks
+from annotation.api.answering import IF_MATCH, PROBLEMS, REFUSED, Changed, check_match, checked
+from annotation.api.formed import FormSerializer, refuse_wrong, wrong
+from annotation.errors import Stale
+from annotation.models import Membership, Project
+from annotation.views.settings import RULE, SettingsForm
+
+
+class SettingsSerializer(FormSerializer):
+    """What a project asks of people. A change holds from now on: labels and resolutions that are
+    there stay as they are."""
+
+    form = SettingsForm
+    rules = serializers.DictField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        help_text="By field of the task type: by which rule its labels become a resolution. A field"
+        " that is not named has the rule of the task type.",
+    )
+
+
+@extend_schema(methods=["GET"], responses={200: SettingsSerializer, **PROBLEMS})
+@extend_schema(
+    methods=["PATCH"],
+    parameters=[IF_MATCH],
+    request=SettingsSerializer,
+    responses={200: SettingsSerializer, **REFUSED},
+)
+@api_view(["GET", "PATCH"])
+def project_settings(request: Request, slug: str) -> Response:
+    """What the project asks of people; a PATCH changes what it names and nothing else."""
+    lead = access.member_for(request, slug, right="manage")
+    if request.method == "PATCH":
+        _change(request, lead)
+    return Response(SettingsSerializer(lead.project).data)
+
+
+def _change(request: Request, lead: Membership) -> None:
+    project = lead.project
+    # Counted before they are read, so that a change in between is noticed.
+    seen = settings.changes(project).count()
+    project.refresh_from_db()
+    check_match(request, SettingsSerializer(project).data)
+    asked = checked(SettingsSerializer(data=request.data, partial=True))
+    values = _values(project, asked, seen)
+    try:
+        applied = settings.apply(project, access.seated(lead), values, seen=seen)
+    except Stale as stale:
+        raise Changed from stale
+    if applied.job:
+        tasks.ask_for_places(applied.job.pk)
+
+
+def _values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any]:
+    """The settings that are asked for, by name, held against the form of the page."""
+    rules = asked.pop("rules", project.rules)
+    now = {name: getattr(project, name) for name in settings.SWITCHES}
+    named = {f"{RULE}{name}": rule for name, rule in rules.items()}
+    form = SettingsForm(project, {**now, **asked, **named, "seen": str(seen)})
+    unknown = [name for name in (*asked, *named) if name not in form.fields]
+    if unknown := [name for name in unknown if (asked | named)[name] != now.get(name)]:
+        words = "The task type of this project does not ask this."
+        raise wrong({name: [words] for name in unknown})
+    refuse_wrong(form)
+    values = form.values()
+    return {name: values[name] for name in (*asked, "rules") if name in values}
+
+
+urlpatterns = [path("projects/<slug:slug>/settings/", project_settings, name="api-settings")]

@@ -1,0 +1,134 @@
+"""Settings and guidelines through the API: as on their pages, and never over what another did."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+
+from annotation import guidelines, settings
+from annotation.models import Event, Slot
+from annotation.views.settings import SettingsForm
+from tests.builders import Cast, cast, make_guidelines, make_item
+from tests.judging.builders_judging import api_client
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+@pytest.fixture
+def client(people: Cast) -> Client:
+    return api_client(people.lead)
+
+
+def address(people: Cast, way: str) -> str:
+    return f"/api/v1/projects/{people.project.slug}/{way}/"
+
+
+def patch(client: Client, people: Cast, tag: str = "*", **values: Any) -> Any:
+    headers = {"If-Match": tag}
+    where = address(people, "settings")
+    return client.patch(where, values, content_type="application/json", headers=headers)
+
+
+def put(client: Client, people: Cast, tag: str = "*", **values: Any) -> Any:
+    headers = {"If-Match": tag}
+    where = address(people, "guidelines")
+    return client.put(where, values, content_type="application/json", headers=headers)
+
+
+def test_all_settings_are_read_and_what_is_named_is_changed_on_record(
+    people: Cast, client: Client
+) -> None:
+    item = make_item(people.project)
+    assert set(client.get(address(people, "settings")).json()) == set(settings.SWITCHES)
+    said = patch(client, people, overlap=3, rules={"choice": "unanimous"}).json()
+    assert (said["overlap"], said["rules"], said["verify"]) == (3, {"choice": "unanimous"}, False)
+    assert Slot.objects.filter(item=item).count() == 3
+    assert patch(client, people, verify=True).json()["rules"] == {"choice": "unanimous"}
+    first = Event.objects.filter(kind="settings").order_by("pk")[0]
+    assert (first.member, first.data["old"]) == (people.lead, {"overlap": 1, "rules": {}})
+
+
+@pytest.mark.parametrize(
+    "values, field, words",
+    [
+        ({"overlap": 0}, "overlap", "greater than or equal to 1"),
+        ({"overlap": None}, "overlap", "may not be null"),
+        ({"overlapp": 2}, "body", "There is no 'overlapp'. There are name"),
+        ({"share_percent": 10, "share_overlap": 1}, "share_overlap", "the share must get more"),
+        ({"practice_items": 3}, "practice_items", "Add some first"),
+        ({"rules": {"nothing": "majority"}}, "rule.nothing", "does not ask this"),
+        ({"rules": {"choice": "median"}}, "rule.choice", "median is not one of"),
+        ({"rules": {"choice": "\0"}}, "rules", "Null characters"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_its_name(
+    people: Cast, client: Client, values: dict[str, Any], field: str, words: str
+) -> None:
+    answer = patch(client, people, **values)
+    assert answer.status_code == 422
+    assert words in str(answer.json()["errors"][field])
+    assert not Event.objects.filter(kind="settings").exists()
+
+
+def test_nothing_is_changed_that_its_sender_has_not_seen(people: Cast, client: Client) -> None:
+    tag = client.get(address(people, "settings"))["ETag"]
+    changed = patch(client, people, tag, overlap=2)
+    assert patch(client, people, tag, overlap=4).status_code == 412
+    assert patch(client, people, changed["ETag"], overlap=4).json()["overlap"] == 4
+    assert patch(client, people, hold_minutes=5).json()["overlap"] == 4
+
+
+def test_what_changes_while_a_change_is_made_is_not_written_over(people: Cast) -> None:
+    settings.apply(people.project, people.lead, {"overlap": 2})
+    with pytest.raises(settings.Stale):
+        settings.apply(people.project, people.lead, {"overlap": 3}, seen=0)
+    make_guidelines(people.project)
+    with pytest.raises(guidelines.Stale):
+        guidelines.publish(people.project, "Other.", {}, "", people.lead, base=0)
+
+
+def test_guidelines_are_published_in_versions(people: Cast, client: Client) -> None:
+    none = client.get(address(people, "guidelines"))
+    assert (none.json()["number"], none.json()["text"], none.json()["created_at"]) == (0, "", None)
+    first = put(client, people, none["ETag"], text="Read both.", note="First.")
+    assert (first.json()["number"], first.json()["author"]) == (1, "lead")
+    assert put(client, people, none["ETag"], text="Mine.").status_code == 412
+    again = put(client, people, first["ETag"], text="Read both.")
+    assert (again.json()["number"], again.json()["note"]) == (1, "First.")
+    put(client, people, again["ETag"], text="Read all.", variants={"a": "Of a."})
+    listed = client.get(address(people, "guidelines/versions")).json()["results"]
+    assert [(one["number"], one["note"]) for one in listed] == [(2, ""), (1, "First.")]
+    old = api_client(people.annotator).get(address(people, "guidelines"), {"version": 1})
+    assert old.json()["text"] == "Read both."
+    for number in ("3", "x", "9" * 40):
+        assert client.get(address(people, "guidelines"), {"version": number}).status_code == 404
+
+
+def test_guidelines_without_a_word_are_refused(people: Cast, client: Client) -> None:
+    assert "without a word" in put(client, people, text=" ").json()["detail"]
+
+
+def test_who_has_read_the_guidelines_says_so(people: Cast) -> None:
+    make_guidelines(people.project)
+    client = api_client(people.annotator)
+    where = address(people, "guidelines/read")
+    assert client.post(where, {"number": 1}, content_type="application/json").status_code == 204
+    people.annotator.refresh_from_db()
+    assert people.annotator.guidelines_seen == 1
+
+
+def test_the_document_has_the_words_of_the_page() -> None:
+    document = SchemaGenerator().get_schema(public=True)
+    described = document["components"]["schemas"]["PatchedSettings"]["properties"]
+    help_text = SettingsForm.base_fields["hold_minutes"].help_text
+    assert described["hold_minutes"]["description"] == help_text
+    assert (described["hold_minutes"]["minimum"], described["hold_minutes"]["maximum"]) == (
+        1,
+        10080,
+    )

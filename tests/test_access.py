@@ -344,6 +344,17 @@ def test_everyone_gets_what_is_theirs_and_nothing_else(world: World, route: str)
             assert is_right(world, route, person, method, where), (person, method, where)
 
 
+@pytest.mark.parametrize("person", ["admin", "anonymous"])
+def test_nobody_keeps_what_is_answered(world: World, person: str) -> None:
+    """A list of the API may be kept by its reader, who asks each time whether it changed."""
+    for route in [one for one in ROUTES if "GET" in rule_of(one)]:
+        answer = signed_in(world.cast, person, route).get(world.address(route))
+        kept = answer["Cache-Control"]
+        asked_anew = "no-cache" in kept and "ETag" in answer
+        assert "private" in kept, route
+        assert "no-store" in kept or asked_anew, route
+
+
 def is_right(world: World, route: str, person: str, method: str, where: tuple[int, str]) -> bool:
     rule = rule_of(route)
     if method not in rule:

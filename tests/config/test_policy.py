@@ -30,6 +30,10 @@ def test_every_answer_carries_a_policy_without_inline_code(
     assert "unsafe" not in policy
 
 
+def test_style_sheets_are_kept() -> None:
+    assert "max-age" in Client().get("/static/css/base.css")["Cache-Control"]
+
+
 @pytest.mark.parametrize("path", ["/accounts/login/", "/accounts/logout/", "/tokens/"])
 def test_a_form_that_another_site_sends_is_refused(path: str) -> None:
     client = Client(enforce_csrf_checks=True)

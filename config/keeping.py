@@ -1,0 +1,18 @@
+"""Nobody keeps what the site answers: no proxy, and no browser once its owner has signed out."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_cache_control
+
+
+def unkept(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+    """For what does not say itself how long it may be kept, as style sheets and scripts do."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if "Cache-Control" not in response:
+            patch_cache_control(response, private=True, no_store=True)
+        return response
+
+    return middleware

@@ -91,10 +91,49 @@ def accept_anew(
         return accept(invitation, account, now=now)
 
 
+def sent_to(email: str, *, now: datetime) -> list[Invitation]:
+    """The invitations that were sent to just this address and can be used; none to no address."""
+    if not email or "\0" in email:
+        return []
+    found = Invitation.objects.usable(now).addressed(email)
+    # A database may take letters for the same that lead to other people's mail (ı and i).
+    return [one for one in found if _same_address(one.email, email)]
+
+
+def accept_from_service(
+    invitations: list[Invitation], username: str, email: str, *, now: datetime
+) -> Account:
+    """An account without a password, of somebody whom another service knows, who is invited here.
+
+    It has the address that the service verified, or the invitation's. Raises Refused if somebody
+    has an account with that address, or one of the invitations cannot be used.
+    """
+    with writing.transact():
+        email = email or invitations[0].email
+        if _is_known(email):
+            raise Refused(
+                "There is an account with your e-mail address. Sign in with its password, link it,"
+                " and open the invitation again if you were sent one."
+            )
+        account = Account.objects.create_user(username, email=email)
+        for invitation in invitations:
+            accept(invitation, account, now=now)
+        return account
+
+
 def has_account(invitation: Invitation) -> bool:
     """Whether somebody who can sign in has the address that the invitation was sent to."""
-    known = Account.objects.filter(email__iexact=invitation.email, is_active=True)
-    return bool(invitation.email) and known.exists()
+    return _is_known(invitation.email)
+
+
+def _is_known(email: str) -> bool:
+    known = Account.objects.filter(email__iexact=email, is_active=True)
+    return bool(email) and known.exists()
+
+
+def _same_address(one: str, other: str) -> bool:
+    alike = one.isascii() and other.isascii() and one.lower() == other.lower()
+    return one == other or alike
 
 
 def _already(member: Membership) -> str:

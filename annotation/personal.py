@@ -10,6 +10,7 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -50,6 +51,9 @@ def held(account: Account) -> dict[str, Any]:
     return {
         "account": {name: getattr(account, name) for name in _OF_ACCOUNT},
         "two_step_sign_in": Authenticator.objects.filter(user=account).exists(),
+        "sign_in_by_another_service": list(
+            SocialAccount.objects.filter(user=account).values("date_joined", "last_login")
+        ),
         "tokens": list(account.tokens.values(*_OF_TOKEN)),
         "sessions": list(UserSession.objects.filter(user=account).values(*_OF_SESSION)),
         "done_to_the_site": _events(Event.objects.filter(account=account)),
@@ -120,6 +124,7 @@ def _forget_ways_in(account: Account, words: set[str]) -> None:
     account.tokens.all().delete()
     Authenticator.objects.filter(user=account).delete()
     EmailAddress.objects.filter(user=account).delete()
+    SocialAccount.objects.filter(user=account).delete()
 
 
 def _forget_mentions(account: Account, now: datetime) -> None:

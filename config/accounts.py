@@ -11,6 +11,8 @@ from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path
 from django.views.decorators.cache import never_cache
 
+from config.openid import views as openid
+from config.openid.protocol import PROVIDER
 from config.second import once_on
 
 urlpatterns = [
@@ -36,6 +38,11 @@ urlpatterns = [
         "two-step/codes/file/",
         once_on(recovery_codes.download_recovery_codes),
         name="mfa_download_recovery_codes",
+    ),
+    path("openid/", openid.linked, name="openid"),
+    path("openid/begin/", openid.begin, {"provider_id": PROVIDER}, name="openid_connect_login"),
+    path(
+        "openid/back/", openid.callback, {"provider_id": PROVIDER}, name="openid_connect_callback"
     ),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("password/change/", views.password_change, name="account_change_password"),

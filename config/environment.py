@@ -27,6 +27,16 @@ class Mail:
         return f"django.core.mail.backends.{'smtp' if self.host else 'console'}.EmailBackend"
 
 
+@dataclass(frozen=True)
+class OpenID:
+    """The service by which people may sign in besides, and what it knows this site by."""
+
+    issuer: str
+    client: str
+    secret: str
+    name: str
+
+
 def flag(name: str, default: str) -> bool:
     value = os.environ.get(name, default).strip().lower()
     if value not in {"0", "1", "true", "false"}:
@@ -83,3 +93,26 @@ def mail(url: str, sender: str) -> Mail:
         scheme=parts.scheme,
         sender=sender,
     )
+
+
+def openid() -> OpenID | None:
+    """What the variables of OpenID Connect say: all of them, or none of them is set."""
+    issuer = os.environ.get("OPENID_ISSUER", "").strip()
+    given = {
+        name: os.environ.get(name, "").strip()
+        for name in ("OPENID_CLIENT_ID", "OPENID_CLIENT_SECRET", "OPENID_NAME")
+    }
+    if not issuer:
+        for name in (name for name, value in given.items() if value):
+            raise ImproperlyConfigured(f"OPENID_ISSUER is required beside {name}.")
+        return None
+    parts = urlsplit(issuer)
+    near = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    if parts.scheme != "https" and not (parts.scheme == "http" and near):
+        raise ImproperlyConfigured("OPENID_ISSUER is not an address of the form https://host.")
+    if parts.query or parts.fragment or ".well-known" in parts.path:
+        raise ImproperlyConfigured("OPENID_ISSUER has to end before `/.well-known/`, ? and #.")
+    for name, value in given.items():
+        if not value:
+            raise ImproperlyConfigured(f"{name} is required beside OPENID_ISSUER.")
+    return OpenID(issuer, *given.values())

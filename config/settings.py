@@ -12,6 +12,8 @@
 `PROMETHEUS_MULTIPROC_DIR` where processes that serve side by side share what they count
 `EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
 `EMAIL_FROM`     the address that e-mail comes from
+`OPENID_ISSUER`, `OPENID_CLIENT_ID`, `OPENID_CLIENT_SECRET`, `OPENID_NAME` by which service people
+                 may sign in besides (OpenID Connect); absent: by password alone
 `API_PER_MINUTE` how often a person's programs may call the API; default 6000
 `IMPORT_MEGABYTES`, `IMPORT_ROWS` how much a file may hold that is imported in the browser
 """
@@ -33,6 +35,7 @@ from config.environment import count as _count
 from config.environment import flag as _flag
 from config.environment import mail as _mail
 from config.environment import names as _names
+from config.environment import openid as _openid
 from config.environment import token as _token
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -146,6 +149,8 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.usersessions",
+    # Its tables are there also where no service is set, so that one can be set at any time.
+    "allauth.socialaccount",
 ]
 MIDDLEWARE = [
     # Outermost, so that what the others refuse is told too.
@@ -178,6 +183,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
+                "config.openid.views.offered",
             ],
         },
     }
@@ -234,6 +240,11 @@ MFA_FORMS = {
     "authenticate": "config.second.AuthenticateForm",
     "reauthenticate": "config.second.ReauthenticateForm",
 }
+OPENID = _openid()
+SOCIALACCOUNT_ADAPTER = "config.openid.gate.Gate"
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
+# Who finds a session open must not be able to add a way in of their own.
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
 # Limits are counted by address, and a deployment sees only the address of its proxy.
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SITE_URL else 0
 

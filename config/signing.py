@@ -10,10 +10,13 @@ from django.http import HttpRequest
 from annotation import auditing
 from annotation.models import Account
 
-SECOND_STEP = {
+# Changes of the ways in, by the letter that allauth would write of them.
+WAYS_IN = {
     "mfa/email/totp_activated": {"two-step sign-in": "on"},
     "mfa/email/totp_deactivated": {"two-step sign-in": "off"},
     "mfa/email/recovery_codes_generated": {"recovery codes": "made anew"},
+    "socialaccount/email/account_connected": {"sign-in by another service": "linked"},
+    "socialaccount/email/account_disconnected": {"sign-in by another service": "unlinked"},
 }
 
 
@@ -29,9 +32,9 @@ class Adapter(DefaultAccountAdapter):
     def send_notification_mail(
         self, template_prefix: str, user: Any, *args: Any, **more: Any
     ) -> None:
-        """What changes in the second step comes by here, so it is here that it goes on record."""
-        if template_prefix in SECOND_STEP:
-            auditing.note_account(user, user, new=SECOND_STEP[template_prefix])
+        """What changes in the ways in comes by here, so it is here that it goes on record."""
+        if template_prefix in WAYS_IN:
+            auditing.note_account(user, user, new=WAYS_IN[template_prefix])
         super().send_notification_mail(template_prefix, user, *args, **more)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from annotation.models import ApiToken
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing
 from annotation.uploads import jobs as imports
+from config.environment import OpenID
 from judging import exporting
 from judging.preparing import selecting
 from judging.running import runs
@@ -60,6 +62,10 @@ RULES: dict[str, dict[str, str]] = {
     "accounts/two-step/codes/": {"GET": "signed in"},
     "accounts/two-step/codes/new/": {"GET": "signed in", "POST": "signed in"},
     "accounts/two-step/codes/file/": {"GET": "signed in"},
+    # There for who is to come in by another service, which `world` names.
+    "accounts/openid/": {"GET": "signed in", "POST": "signed in"},
+    "accounts/openid/begin/": {"POST": "anyone"},
+    "accounts/openid/back/": {"GET": "anyone"},
     "accounts/inactive/": {"GET": "anyone"},
     "accounts/password/change/": {"GET": "signed in", "POST": "signed in"},
     "accounts/password/set/": {"GET": "signed in", "POST": "signed in"},
@@ -271,7 +277,8 @@ class World:
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def world(db: None, settings: Any) -> World:
+    settings.OPENID = OpenID("http://127.0.0.1:9", "blindspot", "secret", "Lab account")
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)

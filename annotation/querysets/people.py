@@ -122,6 +122,9 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
     def usable(self, now: datetime) -> InvitationQuerySet:
         return self.waiting().filter(expires_at__gt=now, project__archived_at=None)
 
+    def addressed(self, email: str) -> InvitationQuerySet:
+        return self.filter(email__iexact=email).select_related("project", "made_by")
+
     def opened_by(self, digest: str) -> Invitation | None:
         return self.filter(digest=digest).select_related("project", "made_by").first()
 

@@ -12,6 +12,13 @@ from django.core.exceptions import ImproperlyConfigured
 FILE = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
 VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR", "EMAIL_URL", "EMAIL_FROM"]
+OPENID = {
+    "OPENID_ISSUER": "https://id.example",
+    "OPENID_CLIENT_ID": "blindspot",
+    "OPENID_CLIENT_SECRET": "secret",
+    "OPENID_NAME": "Lab account",
+}
+VARIABLES += OPENID
 POSTGRESQL = "postgresql://blindspot@127.0.0.1/blindspot"
 KEY = "k" * 50
 
@@ -55,6 +62,14 @@ BAD = [
     ("EMAIL_URL", {"EMAIL_URL": "smtps://mail.example:no", "EMAIL_FROM": "tool@mail.example"}),
     ("EMAIL_FROM", {"EMAIL_URL": "smtps://mail.example"}),
     ("EMAIL_FROM", {"EMAIL_URL": "smtps://mail.example", "EMAIL_FROM": "somebody"}),
+    *((name, {**OPENID, name: ""}) for name in OPENID),
+    ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "id.example"}),
+    ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "http://id.example"}),
+    ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "https://id.example/?tenant=1"}),
+    (
+        "OPENID_ISSUER",
+        OPENID | {"OPENID_ISSUER": "https://id.example/.well-known/openid-configuration"},
+    ),
 ]
 
 
@@ -141,3 +156,13 @@ def test_only_behind_a_proxy_is_its_word_on_the_address_taken(settings_from: Set
     assert settings_from()["ALLAUTH_TRUSTED_PROXY_COUNT"] == 0
     site = {"DATABASE_URL": POSTGRESQL, "SECRET_KEY": KEY, "SITE_URL": "https://blindspot.example"}
     assert settings_from(**site)["ALLAUTH_TRUSTED_PROXY_COUNT"] == 1
+
+
+def test_people_sign_in_by_another_service_only_where_one_is_named(settings_from: Settings) -> None:
+    assert settings_from()["OPENID"] is None
+    found = settings_from(**OPENID)["OPENID"]
+    assert (found.issuer, found.client, found.name) == (
+        "https://id.example",
+        "blindspot",
+        "Lab account",
+    )

@@ -1,0 +1,114 @@
+"""Who comes in through the other service: who has linked an account, and who is invited."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter as get_account_adapter
+from allauth.account.utils import user_email
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers.base.constants import AuthError
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest
+from django.urls import Resolver404, resolve, reverse
+from django.utils import timezone
+
+from annotation import auditing, inviting, writing
+from annotation.errors import Refused
+from annotation.models import Account, Invitation
+from config.openid import troubles
+from config.openid.protocol import PROVIDER, Provider
+
+LINKED = "sign-in by another service"
+
+
+class Gate(DefaultSocialAccountAdapter):
+    """An account is found by its link alone, never by an address: who controls addresses at the
+    service could have others' accounts. An address that it verified opens an invitation."""
+
+    def list_apps(self, request: HttpRequest, **narrowed: Any) -> list[SocialApp]:
+        """The service of the settings; rows of the database name none."""
+        openid = settings.OPENID
+        if openid is None:
+            return []
+        given = {"server_url": openid.issuer, "oauth_pkce_enabled": True}
+        app = SocialApp(provider="openid_connect", provider_id=PROVIDER, settings=given)
+        app.name, app.client_id, app.secret = openid.name, openid.client, openid.secret
+        return [app]
+
+    def get_provider(self, request: HttpRequest, provider: str, client_id: Any = None) -> Provider:
+        for app in self.list_apps(request):
+            return Provider(request, app=app)
+        raise Http404
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        # An address stands in the account alone (design 3.12), if it is verified.
+        sociallogin.email_addresses = []
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        if not _invitations(sociallogin):
+            troubles.stop(request, troubles.NOT_INVITED)
+        return True
+
+    def save_user(
+        self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None
+    ) -> Account:
+        """A new account with the places that it is invited to, or none at all."""
+        found = _invitations(sociallogin)
+        names = [sociallogin.user.username, found[0].alias]
+        name = get_account_adapter().generate_unique_username(names, regex=r"[^\w\s+.-]")
+        email = user_email(sociallogin.user)
+        try:
+            with writing.transact():
+                account = inviting.accept_from_service(found, name, email, now=timezone.now())
+                _link(sociallogin, account)
+        except Refused as refused:
+            troubles.stop(request, troubles.NOT_INVITED, str(refused))
+        for member in account.memberships.select_related("project"):
+            messages.success(request, f"Welcome. You are {member.alias} in {member.project.name}.")
+        places = [member.project.slug for member in account.memberships.select_related("project")]
+        alone = len(places) == 1
+        sociallogin.state["next"] = reverse("project", args=places) if alone else reverse("home")
+        return account
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Any = None,
+        extra_context: Any = None,
+    ) -> None:
+        if error == AuthError.CANCELLED:
+            troubles.stop(request, troubles.CANCELLED)
+        if exception is not None:
+            troubles.stop(request, troubles.AWAY)
+        begun = (extra_context or {}).get("state") is not None
+        troubles.stop(request, troubles.CANCELLED if begun else troubles.NOT_BEGUN)
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
+        return reverse("openid")
+
+
+def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
+    """That whose link led here; else all that were sent to the address that is verified."""
+    now = timezone.now()
+    followed = inviting.find(_key(sociallogin.state.get("next") or ""), now=now)
+    if followed:
+        return [followed]
+    return inviting.sent_to(user_email(sociallogin.user), now=now)
+
+
+def _key(address: str) -> str:
+    """The key of an invitation's own address; "" for all others."""
+    try:
+        match = resolve(address.partition("?")[0])
+    except Resolver404:
+        return ""
+    return str(match.kwargs["invitation"]) if match.url_name == "invitation" else ""
+
+
+def _link(sociallogin: SocialLogin, account: Account) -> None:
+    sociallogin.user = sociallogin.account.user = account
+    sociallogin.account.save()
+    auditing.note_account(account, account, new={LINKED: "linked"})

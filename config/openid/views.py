@@ -1,0 +1,91 @@
+"""Signing in by another service, and linking the account that one has."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from allauth.decorators import rate_limit
+from allauth.socialaccount.internal.flows.connect import disconnect, validate_disconnect
+from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from config.openid.protocol import Adapter
+
+View = Callable[..., HttpResponseBase]
+
+
+def where_set(view: View) -> View:
+    """Only where the settings name a service; elsewhere there is nothing at these addresses."""
+
+    @never_cache
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if settings.OPENID is None:
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return answer
+
+
+@where_set
+@require_POST
+@rate_limit(action="login")
+def begin(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Send the browser to the service, by a page that leads on by itself.
+
+    The policy lets forms lead to this site alone, which browsers hold for every redirect that
+    follows, and the service may have many of its own.
+    """
+    begun = OAuth2LoginView.adapter_view(Adapter(request, provider_id))
+    answer: HttpResponse = begun(request)
+    if answer.status_code != 302:
+        return answer
+    return render(request, "account/openid_going.html", {"address": answer.headers["Location"]})
+
+
+@where_set
+@require_safe
+def callback(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Where the service sends people back to."""
+    back: View = OAuth2CallbackView.adapter_view(Adapter(request, provider_id))
+    return back(request)
+
+
+@where_set
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def linked(request: HttpRequest) -> HttpResponseBase:
+    """Whether the account is linked; a POST unlinks it, once the password is said again."""
+    if request.method == "POST":
+        return _unlink(request)
+    return _page(request)
+
+
+def _unlink(request: HttpRequest) -> HttpResponseBase:
+    account = SocialAccount.objects.filter(user=request.user).first()
+    if account is None:
+        return _page(request, "Your account is not linked.")
+    try:
+        validate_disconnect(request, account)
+    except ValidationError:
+        return _page(request, "You have no password yet, so there would be no way in. Choose one.")
+    disconnect(request, account)
+    return redirect("openid")
+
+
+def _page(request: HttpRequest, trouble: str = "") -> HttpResponse:
+    account = SocialAccount.objects.filter(user=request.user).first()
+    context = {"account": account, "trouble": trouble}
+    return render(request, "account/openid.html", context, status=422 if trouble else 200)
+
+
+def offered(request: HttpRequest) -> dict[str, str]:
+    """For templates: what the service is called; "" where none is set."""
+    return {"openid": settings.OPENID.name if settings.OPENID else ""}

@@ -33,6 +33,8 @@ SHARED = "shared_with"
 _NEAR = 1e-9
 # How many errors are in an answer: a column of items, else a field that their import gave.
 DOSE, OWN_DOSE = "item__dose", Grouping("dose", "Dose")
+# As many as the name of a field may have: each is a query, and an address may hold hundreds.
+SIGNS = 5
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
@@ -97,13 +99,12 @@ def in_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
 
 
 def _cut(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
-    """Name and value of a slice. Of several signs the last one divides them before which a field
-    of the items is named, else the first."""
-    parts = text.split("=")
+    """Name and value of a slice. Of the first SIGNS the last one divides them before which a field
+    of the items is named, else the first of all."""
+    parts = text.split("=", SIGNS)
     cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
-    fields = (name for name, _ in cuts[:-1] if found.filter(item__fields__has_key=name).exists())
-    field = next(fields, cuts[-1][0])
-    return next(cut for cut in cuts if cut[0] == field)
+    named = (cut for cut in cuts[:-1] if found.filter(item__fields__has_key=cut[0]).exists())
+    return next(named, cuts[-1])
 
 
 def dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:

@@ -4,11 +4,13 @@ import re
 from itertools import cycle
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Diff, Item, Project, Resolution, Revision
 from judging.models import Run
-from judging.results import blindspots, measured
+from judging.results import blindspots, measured, narrowing
 from judging.results.reports import UnknownField
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
@@ -190,6 +192,19 @@ def test_a_field_may_have_an_equals_sign_in_its_name(
     assert len(keys(browser, f"{RUN}?slice=a%3Db%3Dc%3Dd")) == 5
     assert len(keys(browser, f"{RUN}?slice=a%3Dx")) == 32
     assert keys(browser, f"{RUN}?slice=b%3Dx") == []
+
+
+@pytest.mark.databases
+def test_an_address_of_many_equals_signs_asks_no_more_than_one_of_some(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_replied(project, "vanilla", [(item, DETECTED) for item in items])
+    asked = []
+    for signs in (narrowing.SIGNS, 290):
+        with CaptureQueriesContext(connection) as queries:
+            assert keys(browser, f"{RUN}?slice=a{'%3D' * signs}") == []
+        asked.append(len(queries))
+    assert asked[1] <= asked[0]
 
 
 # --- links of other pages -----------------------------------------------------------------------

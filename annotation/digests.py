@@ -2,15 +2,24 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
 
-# One for all: to make one costs a third of writing the texts of an item.
+import msgspec
+
+# One for all: to make one costs a third of writing the texts of an item. Of the two the first is
+# twelve times as fast, and knows no halves of surrogate pairs.
+_FAST = msgspec.json.Encoder(order="sorted")
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
+Texts = Mapping[str, str | list[str]]
 
-def written_texts(texts: dict[str, Any]) -> str:
+
+def written_texts(texts: Texts) -> str:
     """Texts by name as JSON; the order of the names does not matter."""
-    return _CANONICAL.encode(texts)
+    try:
+        return _FAST.encode(texts).decode()
+    except UnicodeEncodeError:
+        return _CANONICAL.encode(texts)
 
 
 def of_written(written: str) -> str:
@@ -18,6 +27,6 @@ def of_written(written: str) -> str:
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def texts_digest(texts: dict[str, Any]) -> str:
+def texts_digest(texts: Texts) -> str:
     """SHA-256 of texts by name; the order of the names does not matter."""
     return of_written(written_texts(texts))

@@ -20,6 +20,10 @@ class Row:
     line: int
     values: dict[str, Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As rows go from one process to another; the usual way takes five times as long.
+        return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+
 
 @dataclass(frozen=True, slots=True)
 class BadRow:

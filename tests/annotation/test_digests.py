@@ -1,0 +1,36 @@
+"""How texts are written: in one way for all time, since digests are made of it."""
+
+import json
+from hashlib import sha256
+
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from annotation import digests
+
+WORDS = some.text(max_size=60) | some.text(
+    some.sampled_from('\0\b\t\n\x0b\f\r\x1f "\\/\x7f\x80\u2028\ud7ff\ufeff\U0001f600')
+)
+TEXTS = some.dictionaries(WORDS, WORDS | some.lists(WORDS, max_size=3), max_size=5)
+
+
+def plainly(texts: object) -> str:
+    return json.dumps(texts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@settings(max_examples=300)
+@given(TEXTS)
+def test_texts_are_written_as_the_standard_library_would(texts: dict[str, str | list[str]]) -> None:
+    assert digests.written_texts(texts) == plainly(texts)
+    assert json.loads(digests.written_texts(texts)) == texts
+
+
+def test_every_character_is_written_so_also_half_a_pair() -> None:
+    for number in (*range(0x3000), *range(0xD7F0, 0xE010), *range(0xFFF0, 0x10010)):
+        texts = {"a": chr(number), chr(number): "a"}
+        assert digests.written_texts(texts) == plainly(texts)
+
+
+def test_the_order_of_names_does_not_matter_to_the_digest() -> None:
+    written = '{"a":"ü","b":["1","2"]}'
+    assert digests.texts_digest({"b": ["1", "2"], "a": "ü"}) == sha256(written.encode()).hexdigest()

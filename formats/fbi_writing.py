@@ -4,11 +4,10 @@ import csv
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from formats import fbi
-from formats.sealed import AT_A_TIME, Sealing
+from formats.sealed import Sealing
 
 # What has another key than the archive's gets an id of its own, beyond those of the study.
 FIRST_ID = 100_000
@@ -17,8 +16,13 @@ _PREFIXES = {ability: prefix for prefix, ability in fbi.ABILITIES.items()}
 _COLUMNS = {"question": "prompt", "og": "gold", "perturbed_gpt4": "perturbed"}
 
 
-def write(rows: Iterable[Mapping[str, Any]], path: Path, beside: Iterable[str] = ()) -> int:
-    """Write items to an archive that `fbi.rows` reads; return their number.
+def write(
+    rows: Iterable[Mapping[str, Any]],
+    sealing: Sealing,
+    folder: Path,
+    beside: Iterable[str] = (),
+) -> int:
+    """Write items to an archive that `fbi.rows` reads, by way of a folder; return their number.
 
     An item keeps its place and id if it came from such an archive. Texts are as they are, so no
     formula is defused. Columns `beside` those of the archive follow them. Raises ValueError for an
@@ -26,16 +30,18 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path, beside: Iterable[str] =
     """
     names = tuple(beside)
     count = 0
-    with TemporaryDirectory(dir=path.parent) as folder:
-        with ExitStack() as stack:
-            streams: dict[str, TextIO] = {}
-            for count, row in enumerate(rows, start=1):
-                stem, cells = _placed(row, count)
-                if stem not in streams:
-                    streams[stem] = stack.enter_context(_opened(Path(folder) / stem))
-                    _write(streams[stem], (*fbi.COLUMNS, *names))
-                _write(streams[stem], (*cells, *(str(row[name]) for name in names)))
-        _pack(Path(folder), path)
+    with ExitStack() as stack:
+        streams: dict[str, TextIO] = {}
+        for count, row in enumerate(rows, start=1):
+            stem, cells = _placed(row, count)
+            if stem not in streams:
+                streams[stem] = stack.enter_context(_opened(folder / stem))
+                _write(streams[stem], (*fbi.COLUMNS, *names))
+            _write(streams[stem], (*cells, *(str(row[name]) for name in names)))
+    for stem, source in fbi.SOURCES.items():
+        if (folder / stem).exists():
+            sealing.add(f"data/{source.folder}/{stem}.tsv", folder / stem)
+    sealing.seal({})
     return count
 
 
@@ -71,18 +77,3 @@ def _opened(path: Path) -> TextIO:
 
 def _write(stream: TextIO, cells: Iterable[str]) -> None:
     csv.writer(stream, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(cells)
-
-
-def _pack(folder: Path, path: Path) -> None:
-    with path.open("wb") as stream:
-        sealing = Sealing(stream)
-        for stem, source in fbi.SOURCES.items():
-            if not (folder / stem).exists():
-                continue
-            with (
-                sealing.member(f"data/{source.folder}/{stem}.tsv") as member,
-                (folder / stem).open("rb") as part,
-            ):
-                while data := part.read(AT_A_TIME):
-                    member.write(data)
-        sealing.seal({})

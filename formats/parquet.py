@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 from uuid import UUID
 
 import pyarrow as pa
@@ -33,25 +33,48 @@ _KIND = b"kind"
 Kinds = Mapping[str, str]
 
 
-def write(
-    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], path: Path, kinds: Kinds
-) -> int:
-    """Write the columns of the rows to a file; return the number of rows.
+class Writing:
+    """A file while it is written, some rows at a time; close it, or use it in a `with`.
 
-    `kinds` names the kind of a column in `TYPES`, text by default. Raises ValueError for a value
-    that is not of its column's kind, naming row and column.
+    `kinds` names the kind of a column in `TYPES`, text by default.
     """
-    named = {name: kinds.get(name, TEXT) for name in columns}
-    schema = pa.schema(
-        [pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named.items()]
-    )
-    count = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for part in _parts(rows):
-            arrays = [_array(part, name, kind, count) for name, kind in named.items()]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
-            count += len(part)
-    return count
+
+    def __init__(self, file: Path | IO[bytes], columns: Sequence[str], kinds: Kinds) -> None:
+        self._kinds = {name: kinds.get(name, TEXT) for name in columns}
+        named = self._kinds.items()
+        self._schema = pa.schema(
+            [pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named]
+        )
+        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+        self.count = 0
+
+    def write(self, part: Sequence[Mapping[str, Any]]) -> None:
+        """Raises ValueError for a value that is not of its column's kind, naming row and column."""
+        arrays = [_array(part, name, kind, self.count) for name, kind in self._kinds.items()]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self.count += len(part)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def write(
+    rows: Iterable[Mapping[str, Any]],
+    columns: Sequence[str],
+    file: Path | IO[bytes],
+    kinds: Kinds,
+) -> int:
+    """Write the columns of the rows to a file; return the number of rows. As `Writing` does."""
+    with Writing(file, columns, kinds) as writing:
+        for part in parts(rows, ROWS, CHARACTERS):
+            writing.write(part)
+    return writing.count
 
 
 def rows(path: Path, limits: Limits) -> Rows:
@@ -70,20 +93,23 @@ def rows(path: Path, limits: Limits) -> Rows:
         ) from error
 
 
-def _parts(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def parts(
+    rows: Iterable[Mapping[str, Any]], most: int, characters: int
+) -> Iterator[list[Mapping[str, Any]]]:
+    """The rows, so many of them or of their characters at a time."""
     part: list[Mapping[str, Any]] = []
     size = 0
     for row in rows:
         part.append(row)
         size += sum(len(value) for value in row.values() if isinstance(value, str))
-        if len(part) >= ROWS or size >= CHARACTERS:
+        if len(part) >= most or size >= characters:
             yield part
             part, size = [], 0
     if part:
         yield part
 
 
-def _array(part: list[Mapping[str, Any]], name: str, kind: str, before: int) -> pa.Array:
+def _array(part: Sequence[Mapping[str, Any]], name: str, kind: str, before: int) -> pa.Array:
     values: list[Any] = []
     try:
         for row in part:

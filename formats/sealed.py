@@ -1,12 +1,17 @@
 """Zip archives with a list of digests: the same content is the same bytes, and a change is seen."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from io import RawIOBase
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
+
+import pyzipper
 
 from formats import archives
 from formats.rows import FormatError, Limits
@@ -19,23 +24,33 @@ AT_A_TIME = 1 << 20
 _TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _READABLE = 3, 0o100644 << 16
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 
-class Member:
+class Member(RawIOBase):
     """A file of an archive while it is written; its digest grows along."""
 
     def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
         self._stream = stream
         self._digest = hashlib.sha256()
         self.size = 0
 
-    def write(self, text: str | bytes) -> int:
-        data = text.encode() if isinstance(text, str) else text
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.size
+
+    def write(self, text: str | ReadableBuffer, /) -> int:
+        data = text.encode() if isinstance(text, str) else bytes(text)
         self._stream.write(data)
         self._digest.update(data)
         self.size += len(data)
-        return len(text)
+        return len(text) if isinstance(text, str) else len(data)
 
     def facts(self) -> dict[str, Any]:
         return {"sha256": self._digest.hexdigest(), "bytes": self.size}
@@ -44,17 +59,19 @@ class Member:
 class Sealing:
     """An archive while it is written: member after member, then `seal`. Nothing is held in memory.
 
-    What depends on the clock or the machine never enters, so what is given decides every byte.
+    What depends on the clock or the machine never enters, so what is given decides every byte;
+    except with a password, under which the same is never encrypted twice to the same bytes.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._zip = zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED)
+    def __init__(self, stream: BinaryIO, password: str = "") -> None:
+        self._zip = _locked(stream, password) if password else _open(stream)
+        self._info = _locked_info if password else _info
         self._files: dict[str, dict[str, Any]] = {}
 
     @contextmanager
     def member(self, name: str) -> Iterator[Member]:
         """A file at this path, to write text (as UTF-8) or bytes to."""
-        with self._zip.open(_info(name), "w", force_zip64=True) as stream:
+        with self._zip.open(self._info(name), "w", force_zip64=True) as stream:
             member = Member(stream)
             yield member
         self._files[name] = member.facts()
@@ -64,11 +81,23 @@ class Sealing:
         with self.member(name) as member:
             member.write(content)
 
+    def add(self, name: str, path: Path) -> str:
+        """What stands in a file; its digest."""
+        with self.member(name) as member, path.open("rb") as part:
+            while data := part.read(AT_A_TIME):
+                member.write(data)
+        return str(self._files[name]["sha256"])
+
     def seal(self, facts: Mapping[str, Any]) -> None:
         """End the archive with `MANIFEST.json`: these facts, and of each file digest and size."""
         told = {**facts, "files": dict(sorted(self._files.items()))}
         text = json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
-        self._zip.writestr(_info(MANIFEST), text.encode() + b"\n")
+        with self._zip.open(self._info(MANIFEST), "w") as stream:
+            stream.write(text.encode() + b"\n")
+        self._zip.close()
+
+    def close(self) -> None:
+        """End an archive, also one that was not sealed since what it is of failed."""
         self._zip.close()
 
 
@@ -87,8 +116,28 @@ def opened(path: Path, limits: Limits) -> Iterator[tuple[dict[str, Any], dict[st
         yield facts, members
 
 
-def _info(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _TIME)
+def _open(stream: BinaryIO) -> Any:
+    return zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED)
+
+
+def _locked(stream: BinaryIO, password: str) -> Any:
+    """AES with 256 bits, as WinZip and 7-Zip read it; names and sizes of files stay readable."""
+    archive = pyzipper.AESZipFile(
+        stream, "w", compression=zipfile.ZIP_DEFLATED, encryption=pyzipper.WZ_AES
+    )
+    archive.setpassword(password.encode())
+    return archive
+
+
+def _info(name: str) -> Any:
+    return _filled(zipfile.ZipInfo(name, _TIME))
+
+
+def _locked_info(name: str) -> Any:
+    return _filled(pyzipper.zipfile_aes.AESZipInfo(name, _TIME))
+
+
+def _filled(info: Any) -> Any:
     info.compress_type = zipfile.ZIP_DEFLATED
     info.create_system, info.external_attr = _UNIX, _READABLE
     return info

@@ -36,6 +36,8 @@ _MARKDOWN = {
     "@": "&#64;",
     ".": "&#46;",
 }
+# Of sentences: all that is not plain, unless it ends a word, or stands between digits.
+_IDLE = re.compile(r"[.:](?=[^\s0-9])|(?<![0-9])[.:](?=[0-9])|[^\s\w.,:;()%–—−/’-]+|_")
 _PLAIN = re.compile(r"[0-9A-Za-z ,-]*")
 _LEAST = 0.0005
 
@@ -61,10 +63,10 @@ def write_markdown(rows: Iterable[dict[str, Any]], columns: Sequence[str], strea
     """Write a table of GitHub's Markdown; return the number of rows. Numbers stand to the right."""
     made = list(rows)
     places = ["---:" if _is_numeric(made, name) else "---" for name in columns]
-    stream.write(_markdown_row([_markdown_text(name) for name in columns]))
+    stream.write(_markdown_row([markdown_text(name) for name in columns]))
     stream.write(_markdown_row(places))
     for row in made:
-        cells = [_cell(row.get(name), _markdown_text, "–") for name in columns]
+        cells = [_cell(row.get(name), markdown_text, "–") for name in columns]
         stream.write(_markdown_row(cells))
     return len(made)
 
@@ -110,10 +112,16 @@ def latex_text(text: str) -> str:
     return _replaced(text, _LATEX)
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """A text on one line, in which every sign is the sign that Markdown shows."""
     if _PLAIN.fullmatch(text):
         return text
     return _replaced(text, _MARKDOWN)
+
+
+def markdown_prose(text: str) -> str:
+    """The same of sentences: signs that do nothing where they stand in these stay as they are."""
+    return _IDLE.sub(lambda found: _replaced(found[0], _MARKDOWN), _one_line(text))
 
 
 def _replaced(text: str, signs: dict[str, str]) -> str:

@@ -3,13 +3,19 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from io import BufferedWriter, TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from tempfile import TemporaryDirectory
+from typing import IO, Any, TextIO
 from uuid import UUID
 
 from formats import fbi_writing
+from formats.held import Card, no_card
+from formats.sealed import Sealing
 from formats.typeset import write_latex, write_markdown
 
 Values = dict[str, Any]
@@ -63,12 +69,24 @@ def write_table(
 
 
 WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
-# A table of rows can also be a file of typed columns; items can be an archive as study 000's.
-FBI = "fbi"
-FILES = (*WRITERS, "parquet", FBI)
+# A table of rows can also be a file of typed columns; items can be an archive as study 000's, or a
+# folder for the Hugging Face hub.
+PARQUET, FBI, HUB = "parquet", "fbi", "hub"
+ZIPPED = (FBI, HUB)
+FILES = (*WRITERS, PARQUET, *ZIPPED)
 # A table of figures can also be typeset, or be one JSON document, which says what it is.
 TYPESET: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
 FIGURES = ("json", *WRITERS, *TYPESET)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a file that is a zip needs beside its rows: what they are called inside, its password
+    if it is encrypted, and the data card of a folder for the hub."""
+
+    name: str = "rows"
+    password: str = ""
+    card: Card = no_card
 
 
 def write_file(
@@ -77,23 +95,72 @@ def write_file(
     columns: Sequence[str],
     path: Path,
     kinds: Mapping[str, str],
+    packed: Packed = Packed(),
 ) -> int:
     """Write rows to a file in one of `FILES`; return their number. `kinds` says what columns hold
-    that are no texts, for formats whose columns have a type, as `parquet.write` takes it."""
-    if form == FBI:
-        return fbi_writing.write(rows, path, [name for name in columns if name == "canary"])
-    if form == "parquet":
+    that are no texts, for formats whose columns have a type, as `parquet.write` takes it.
+
+    With a password the file is an encrypted zip. Whoever ends this program half-way finds what it
+    leaves beside the file, under names that begin with `beside(path)`.
+    """
+    given = _Given(form, rows, columns, kinds)
+    with path.open("wb") as stream:
+        if form not in ZIPPED and not packed.password:
+            return _write(given, stream)
+        with closing(Sealing(stream, packed.password)) as sealing:
+            if form not in ZIPPED:
+                return _seal(given, packed.name, sealing)
+            with TemporaryDirectory(dir=path.parent, prefix=beside(path)) as folder:
+                return _fill(given, packed.card, sealing, Path(folder))
+
+
+def beside(path: Path) -> str:
+    """How what lies beside a file while it is written is called."""
+    return f"{path.stem}-part-"
+
+
+@dataclass(frozen=True)
+class _Given:
+    form: str
+    rows: Iterable[dict[str, Any]]
+    columns: Sequence[str]
+    kinds: Mapping[str, str]
+
+
+def _write(given: _Given, stream: IO[bytes]) -> int:
+    if given.form == PARQUET:
         # A library that takes as much memory as all else here, for whoever asks for it.
         from formats import parquet
 
-        return parquet.write(rows, columns, path, kinds)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        return WRITERS[form](rows, columns, stream)
+        return parquet.write(given.rows, given.columns, stream, given.kinds)
+    text = TextIOWrapper(stream, encoding="utf-8", newline="")
+    try:
+        return WRITERS[given.form](given.rows, given.columns, text)
+    finally:
+        text.detach()
 
 
-def ending(form: str) -> str:
+def _seal(given: _Given, name: str, sealing: Sealing) -> int:
+    """As the only file of an archive."""
+    with sealing.member(f"{name}.{given.form}") as member, BufferedWriter(member) as stream:
+        count = _write(given, stream)
+    sealing.seal({})
+    return count
+
+
+def _fill(given: _Given, card: Card, sealing: Sealing, folder: Path) -> int:
+    """As all files of an archive, by way of a folder."""
+    if given.form == FBI:
+        names = [name for name in given.columns if name == "canary"]
+        return fbi_writing.write(given.rows, sealing, folder, names)
+    from formats import hub
+
+    return hub.write(given.rows, given.columns, given.kinds, card, sealing, folder)
+
+
+def ending(form: str, *, encrypted: bool = False) -> str:
     """What a file in one of `FILES` is called behind its dot."""
-    return "zip" if form == FBI else form
+    return "zip" if form in ZIPPED or encrypted else form
 
 
 def write_figures(

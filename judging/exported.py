@@ -10,6 +10,7 @@ from annotation.models import Item, Project, Snapshot
 from annotation.querysets import ItemQuerySet
 from annotation.snapshots.rows import items as frozen_items
 from annotation.tables import items
+from formats.writers import ZIPPED
 from judging.results.tables import EXPORTS
 
 CANARY = "canary"
@@ -20,13 +21,15 @@ ITEMS = "items"
 class Wish:
     """A table in a format. `filters` narrow items as their page does, by its names; with `canary`
     every row says in a column of its own that it is test data, and holds a string to look for.
-    `snapshot` names the one as which items are written; without, they are as they are now."""
+    `snapshot` names the one as which items are written; without, they are as they are now.
+    `licence` is one of those that the data card of a folder for the hub can name."""
 
     table: str
     form: str
     filters: dict[str, str] = field(default_factory=dict)
     canary: bool = False
     snapshot: str = ""
+    licence: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,12 @@ class Rows:
 
 
 def check(project: Project, wish: Wish) -> None:
-    """Raises FieldError, of `snapshot`, for one that is not there or not whole, for another table
-    than that of items, and for items that are narrowed."""
+    """Raises FieldError, of `format`, for another table in one that is for items, and of
+    `snapshot`, for one that is not there or not whole, for another table than that of items, and
+    for items that are narrowed."""
+    if wish.form in ZIPPED and wish.table != ITEMS:
+        message = f"{wish.form} is for the table of items. Choose another format."
+        raise FieldError(message, "format")
     if not wish.snapshot:
         return
     if wish.table != ITEMS:

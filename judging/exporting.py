@@ -1,5 +1,6 @@
 """Exports that are asked for in the browser: a job each, done by a worker, kept for some days."""
 
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -15,8 +16,8 @@ from annotation import instants, jobs, writing
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import Ended
 from annotation.settings import free
-from formats.writers import ending, write_file
-from judging import exported
+from formats.writers import Packed, beside, ending, write_file
+from judging import cards, exported
 from judging.exported import Wish
 from judging.results.tables import EXPORTS, KINDS
 
@@ -40,7 +41,7 @@ def want(project: Project, member: Membership, wish: Wish) -> Job:
     Raises FieldError as `exported.check` does.
     """
     exported.check(project, wish)
-    asked = asdict(wish) | {"canary": _canary() if wish.canary else ""}
+    asked = asdict(wish) | {"canary": canary() if wish.canary else ""}
     return jobs.want(project, member, KIND, **asked)
 
 
@@ -88,14 +89,20 @@ def write(job: Job, told: Callable[[int], object] = int) -> int:
     with instants.held():
         made = exported.rows(job.project, wish, job.result["canary"])
         rows = _counted(made.rows, told)
-        count = write_file(job.result["form"], rows, made.columns, path(job), KINDS)
+        packed = _packed(job, wish)
+        count = write_file(wish.form, rows, made.columns, path(job), KINDS, packed)
     jobs.note(job, done=count)
     return count
 
 
+def _packed(job: Job, wish: Wish) -> Packed:
+    card = cards.card(job.project, wish, job.result["canary"], timezone.now())
+    return Packed(wish.table, card=card)
+
+
 def _wish(job: Job) -> Wish:
-    # Those that were asked for before there were snapshots name none.
-    said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot")}
+    # Those that were asked for by an earlier version name none of the last ones.
+    said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")}
     return Wish(**said, filters=job.result["filters"])
 
 
@@ -127,6 +134,8 @@ def _leave(job: Job, ended: Ended) -> bool:
             _record(job)
     if not kept:
         path(job).unlink(missing_ok=True)
+    for part in path(job).parent.glob(f"{beside(path(job))}*"):
+        shutil.rmtree(part, ignore_errors=True)
     return kept
 
 
@@ -142,6 +151,7 @@ def _record(job: Job) -> None:
         filters=job.result["filters"],
         canary=job.result["canary"],
         snapshot=job.result.get("snapshot", ""),
+        licence=job.result.get("licence", ""),
     )
 
 
@@ -158,5 +168,6 @@ def _delete(job_id: int) -> bool:
     return True
 
 
-def _canary() -> str:
+def canary() -> str:
+    """A text that no other export has."""
     return f"Test data. Do not train models on it. blindspot-canary {uuid.uuid4()}"

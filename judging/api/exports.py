@@ -30,6 +30,7 @@ from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
 from formats.writers import FILES
 from judging import exporting
+from judging.cards import LICENCES, UNSTATED
 from judging.exported import Wish
 from judging.results.tables import EXPORTS
 
@@ -41,13 +42,15 @@ EXPORT = "projects/<slug:slug>/exports/<int:number>/"
 class ExportAskedSerializer(serializers.Serializer[Any]):
     """A table in a format. `filters` narrow items down, by the names of the list of items; with
     `canary` each row says in a column that it is test data, and holds a string to look for.
-    `snapshot` names the one as which items are written, all of them; without, as they are now."""
+    `snapshot` names the one as which items are written, all of them; without, as they are now.
+    `licence` is what the data card of the format `hub` says."""
 
     table = serializers.ChoiceField(choices=[(name, name) for name in EXPORTS])
     format = serializers.ChoiceField(choices=[(name, name) for name in FILES])
     filters = serializers.DictField(child=serializers.CharField(max_length=2000), default=dict)
     canary = serializers.BooleanField(default=False)
     snapshot = serializers.CharField(default="", allow_blank=True, max_length=80)
+    licence = serializers.ChoiceField(choices=[*LICENCES.items()], default=UNSTATED)
 
 
 class ExportSerializer(serializers.Serializer[Job]):
@@ -60,6 +63,7 @@ class ExportSerializer(serializers.Serializer[Job]):
     filters = serializers.DictField(source="result.filters")
     canary = serializers.CharField(source="result.canary")
     snapshot = serializers.CharField(source="result.snapshot", default="")
+    licence = serializers.CharField(source="result.licence", default="")
     annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
     state = serializers.ChoiceField(choices=Job.State.choices)
     message = serializers.CharField()
@@ -169,7 +173,8 @@ def _wish(member: Membership, said: dict[str, Any]) -> Wish:
         raise Unprocessable(_CANNOT, {"filters": [words]})
     if not narrowed.form.is_valid():
         raise Unprocessable(_CANNOT, {"filters": narrowed.form.errors.get_json_data()})
-    return Wish(table, said["format"], filters, said["canary"], said["snapshot"])
+    of_items = {name: said[name] for name in ("snapshot", "licence")}
+    return Wish(table, said["format"], filters, said["canary"], **of_items)
 
 
 _CANNOT = "The body cannot be used."

@@ -15,7 +15,7 @@ from annotation.errors import FieldError
 from annotation.filters import ItemPageFilter
 from annotation.models import Item, Membership, Snapshot
 from formats.writers import FILES
-from judging import exporting
+from judging import cards, exporting
 from judging.exported import Wish
 from judging.forms.exporting import ExportForm
 
@@ -80,6 +80,7 @@ def _form(request: HttpRequest, member: Membership) -> ExportForm:
         tables=exporting.offered(member),
         formats=FILES,
         snapshots=[snapshot.name for snapshot in made],
+        licences=cards.LICENCES.items(),
     )
 
 
@@ -99,6 +100,5 @@ def _wish(asked: dict[str, Any], filters: ItemPageFilter) -> Wish:
     data: dict[str, Any] = filters.data
     given = {name: str(data[name]) for name in filters.form.fields if data.get(name)}
     narrowed = given if asked["table"] == "items" else {}
-    return Wish(
-        asked["table"], asked["format"], narrowed, asked["canary"], asked.get("snapshot", "")
-    )
+    of_items = {name: asked.get(name, "") for name in ("snapshot", "licence")}
+    return Wish(asked["table"], asked["format"], narrowed, asked["canary"], **of_items)

@@ -3,12 +3,13 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from annotation import instants
 from annotation.errors import FieldError
 from annotation.models import Event, Project
-from formats.writers import FILES, write_file
-from judging import exported
+from formats.writers import FILES, Packed, write_file
+from judging import cards, exported, exporting
 from judging.exported import Wish
 from judging.results import tables
 
@@ -23,20 +24,29 @@ class Command(BaseCommand):
         parser.add_argument(
             "--snapshot", default="", metavar="NAME", help="items as this snapshot holds them"
         )
+        parser.add_argument(
+            "--licence", choices=cards.LICENCES, default=cards.UNSTATED, help="for the format hub"
+        )
+        parser.add_argument(
+            "--canary", action="store_true", help="mark every row as test data, with a new string"
+        )
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        wish = Wish(options["table"], options["format"], snapshot=options["snapshot"])
         output = options["output"]
+        said = {name: options[name] for name in ("snapshot", "licence", "canary")}
+        wish = Wish(options["table"], options["format"], **said)
+        canary = exporting.canary() if wish.canary else ""
+        packed = Packed(wish.table, card=cards.card(project, wish, canary, timezone.now()))
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
             with instants.held():
-                made = exported.rows(project, wish)
-                count = write_file(wish.form, made.rows, made.columns, part, tables.KINDS)
+                made = exported.rows(project, wish, canary)
+                count = write_file(wish.form, made.rows, made.columns, part, tables.KINDS, packed)
             part.replace(output)
         except FieldError as error:
             raise CommandError(str(error), returncode=2) from error
@@ -55,5 +65,7 @@ class Command(BaseCommand):
             format=options["format"],
             rows=count,
             snapshot=wish.snapshot,
+            licence=wish.licence,
+            canary=canary,
         )
         self.stderr.write(f"{count:,} rows of {options['table']} written to {output}")

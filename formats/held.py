@@ -1,0 +1,61 @@
+"""What a data card can say of a folder of items, and the card's own form."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+Counts = Counter[tuple[str, str, str]]
+TEST, REPEATS = "test", "repeats"
+
+
+_SIZES = {"n<1K": 1_000, "1K<n<10K": 10_000, "10K<n<100K": 100_000, "100K<n<1M": 1_000_000}
+_LARGEST = "1M<n<10M"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a folder holds: how many items there are by ability, category and label, how many of
+    them `repeat` another one or have another purpose than to test, and the digest of each file."""
+
+    counts: Counts
+    others: Counter[str]
+    digests: Mapping[str, str]
+
+    @property
+    def items(self) -> int:
+        return self.counts.total()
+
+    @property
+    def digest(self) -> str:
+        """One of all files: that of the lines that `sha256sum` prints of them."""
+        lines = [f"{digest}  {name}\n" for name, digest in sorted(self.digests.items())]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    @property
+    def size(self) -> str:
+        """The category of sizes that the hub has for it."""
+        return next((name for name, most in _SIZES.items() if self.items < most), _LARGEST)
+
+
+# The card of what a folder holds: what stands in its front, and its text.
+Card = Callable[[Held], tuple[Mapping[str, Any], str]]
+
+
+def written(front: Mapping[str, Any], text: str) -> str:
+    """A card: YAML that needs no character beyond ASCII, each text of it on one line so that none
+    ends the YAML before its time, then the text."""
+    lines = {name: _one_line(value) for name, value in front.items()}
+    head = yaml.safe_dump(lines, sort_keys=False, allow_unicode=False, width=10_000)
+    return f"---\n{head}---\n\n{text}"
+
+
+def no_card(held: Held) -> tuple[Mapping[str, Any], str]:
+    return {}, ""
+
+
+def _one_line(value: Any) -> Any:
+    return " ".join(value.split()) if isinstance(value, str) else value

@@ -1,0 +1,102 @@
+"""Items as a folder for the Hugging Face hub, zipped: Parquet files and a data card.
+
+There is one split, `test`, since such items are there to test with and nobody is to train on them.
+Every category is a file and a configuration of its own, and the first configuration has them all:
+who loads the folder gets every item, and who names a category gets those.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from formats import parquet
+from formats.held import REPEATS, TEST, Card, Counts, Held, written
+from formats.sealed import Sealing
+
+CARD = "README.md"
+ALL, SPLIT = "default", "test"
+# What has so many categories, or one that no file can be called by, has its rest in one file.
+MOST, REST = 100, "other"
+# So many rows, or of their characters, are taken apart by category at once.
+ROWS, CHARACTERS = 2_000, 8_000_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def write(
+    rows: Rows,
+    columns: Sequence[str],
+    kinds: parquet.Kinds,
+    card: Card,
+    sealing: Sealing,
+    folder: Path,
+) -> int:
+    """Write the columns of items with their card, by way of a folder; return their number.
+
+    The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`. Raises
+    ValueError as `parquet.write` does.
+    """
+    counts, others = Counts(), Counter[str]()
+    names = _split(_counted(rows, counts, others), columns, folder, kinds)
+    paths = {name: f"data/{name}.parquet" for name in names}
+    digests = {path: sealing.add(path, folder / name) for name, path in paths.items()}
+    held = Held(counts, others, digests)
+    front, text = card(held)
+    sealing.put(CARD, written({**front, **_front(held, names)}, text))
+    sealing.seal({"digest": held.digest})
+    return held.items
+
+
+def _front(held: Held, names: Sequence[str]) -> dict[str, Any]:
+    paths = {ALL: "data/*.parquet", **{name: f"data/{name}.parquet" for name in names}}
+    configs = [
+        {
+            "config_name": name,
+            **({"default": True} if name == ALL else {}),
+            "data_files": [{"split": SPLIT, "path": path}],
+        }
+        for name, path in paths.items()
+    ]
+    return {"size_categories": [held.size], "configs": configs}
+
+
+def _split(rows: Rows, columns: Sequence[str], folder: Path, kinds: parquet.Kinds) -> list[str]:
+    """Write a file a category, at least one; their names."""
+    writers: dict[str, parquet.Writing] = {}
+    with ExitStack() as stack:
+
+        def writer(name: str) -> parquet.Writing:
+            if name not in writers:
+                made = parquet.Writing(folder / name, columns, kinds)
+                writers[name] = stack.enter_context(made)
+            return writers[name]
+
+        for part in parquet.parts(rows, ROWS, CHARACTERS):
+            taken: dict[parquet.Writing, list[Mapping[str, Any]]] = {}
+            for row in part:
+                taken.setdefault(writer(_name(row, writers)), []).append(row)
+            for one, some in taken.items():
+                one.write(some)
+        if not writers:
+            writer(REST)
+    return sorted(writers)
+
+
+def _counted(rows: Rows, counts: Counts, others: Counter[str]) -> Iterator[Mapping[str, Any]]:
+    for row in rows:
+        counts[row["ability"], row["category"], row["resolution"] or ""] += 1
+        if row["duplicate_of"]:
+            others[REPEATS] += 1
+        elif row["purpose"] != TEST:
+            others[row["purpose"]] += 1
+        yield row
+
+
+def _name(row: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    name = row["category"]
+    fits = _NAME.fullmatch(name) and name != ALL
+    return name if name in there or (fits and len(there) < MOST) else REST

@@ -1,0 +1,130 @@
+"""The data card of items that go to the Hugging Face hub: what stands beside them on their page.
+
+What is counted is counted of the rows that are written. What is said of people is of the project
+as it is at that moment, in the words of the methods paragraph and the figures of the agreement.
+"""
+
+import io
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from annotation import guidelines, taxonomy
+from annotation.leads import agreeing, agreement
+from annotation.models import Project, Snapshot
+from formats.held import Card, Held
+from formats.typeset import markdown_prose, markdown_text, write_markdown
+from judging.exported import Wish
+from judging.paper import methods, versions
+
+# By the names that the hub has for them; "unknown" is its word for none that is stated.
+LICENCES = {
+    "unknown": "not stated",
+    "cc0-1.0": "CC0 1.0",
+    "cc-by-4.0": "CC BY 4.0",
+    "cc-by-sa-4.0": "CC BY-SA 4.0",
+    "cc-by-nc-4.0": "CC BY-NC 4.0",
+    "cc-by-nc-sa-4.0": "CC BY-NC-SA 4.0",
+    "odc-by": "ODC-By",
+    "apache-2.0": "Apache 2.0",
+    "mit": "MIT",
+    "other": "another one",
+}
+UNSTATED = "unknown"
+TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge", "human-annotated")
+_ITEMS, _UNRESOLVED = "items", "not resolved"
+_AGREEMENT = ("question", "measure", "value", "from", "to", "items", "raters", "undefined because")
+
+Row = dict[str, Any]
+
+
+def card(project: Project, wish: Wish, canary: str, now: datetime) -> Card:
+    """What writes the card once it is told what the folder holds."""
+
+    def made(held: Held) -> tuple[Mapping[str, Any], str]:
+        front = {
+            "pretty_name": project.name,
+            "license": wish.licence or UNSTATED,
+            "tags": [*TAGS],
+        }
+        said = _said(project, wish, held) | {"canary": canary, "now": now}
+        return front, render_to_string("judging/data_card.txt", said)
+
+    return made
+
+
+def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
+    """Every text that a person wrote is made one that Markdown shows."""
+    snapshot = Snapshot.objects.in_project(project).named(wish.snapshot) if wish.snapshot else None
+    filters = [tuple(map(markdown_text, pair)) for pair in sorted(wish.filters.items())]
+    _, people, *_ = methods.paragraph(project, []).paragraphs
+    return {
+        "name": markdown_text(project.name),
+        "task": project.task_type,
+        "held": held,
+        "counts": _table(list(_counts(held))),
+        "categories": len({category for _, category, _ in held.counts}),
+        "others": [(markdown_text(kind), n) for kind, n in sorted(held.others.items())],
+        "unresolved": sum(n for (*_, value), n in held.counts.items() if not value),
+        "snapshot": snapshot,
+        "snapshot_name": markdown_text(wish.snapshot),
+        "filters": filters,
+        "people": markdown_prose(people),
+        "agreement": _table(_agreement(project), _AGREEMENT),
+        "guidelines": guidelines.current(project),
+        "licence": LICENCES.get(wish.licence, "") if wish.licence != UNSTATED else "",
+        "program": versions.program(),
+    }
+
+
+def _counts(held: Held) -> Iterator[Row]:
+    """How many items of each category are held for which label, and all of them."""
+    place = {category.slug: number for number, category in enumerate(taxonomy.load())}
+    groups = sorted(
+        {(ability, category) for ability, category, _ in held.counts},
+        key=lambda group: (place.get(group[1], len(place)), group),
+    )
+    values = sorted({value for *_, value in held.counts}, key=lambda value: (not value, value))
+    total = dict.fromkeys(values, 0)
+    for group in groups:
+        found = {value: held.counts[*group, value] for value in values}
+        total = {value: total[value] + n for value, n in found.items()}
+        yield _count_row(*group, found)
+    yield _count_row("all", "all", total)
+
+
+def _count_row(ability: str, category: str, found: dict[str, int]) -> Row:
+    named = {value or _UNRESOLVED: n for value, n in found.items()}
+    return {"ability": ability, "category": category, _ITEMS: sum(found.values()), **named}
+
+
+def _agreement(project: Project) -> list[Row]:
+    """The figures over everybody; those that are not defined say why."""
+    return [
+        dict(
+            zip(
+                _AGREEMENT,
+                (
+                    question.title,
+                    agreement.MEASURES[row.measure].title,
+                    row.value,
+                    row.low,
+                    row.high,
+                    row.n_items,
+                    row.n_raters,
+                    row.reason if row.value is None else "",
+                ),
+                strict=True,
+            )
+        )
+        for question in agreeing.questions(project)
+        for row in agreement.measure(project, question).of(*agreement.MEASURES, people=0)
+    ]
+
+
+def _table(rows: list[Row], columns: tuple[str, ...] = ()) -> str:
+    written = io.StringIO()
+    write_markdown(rows, columns or tuple(rows[0]), written)
+    return written.getvalue().replace("| – ", "| — ")

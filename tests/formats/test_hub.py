@@ -1,0 +1,115 @@
+"""Items as a folder for the Hugging Face hub."""
+
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from formats import hub
+from formats.held import Counts, Held
+from formats.writers import Packed, write_file
+
+COLUMNS = ("key", "category", "resolution", "n")
+SEEN: list[Held] = []
+
+
+def row(key: str, category: str = "spelling", **values: Any) -> dict[str, Any]:
+    kinds = {"ability": "long-form", "category": category, "resolution": "valid"}
+    return {"key": key, **kinds, "purpose": "test", "duplicate_of": None, "n": 1, **values}
+
+
+def card(held: Held) -> tuple[Mapping[str, Any], str]:
+    SEEN.append(held)
+    return {"pretty_name": "x\n---\nlicense: mit"}, "# x"
+
+
+def folder(path: Path, *rows: dict[str, Any]) -> dict[str, bytes]:
+    packed = Packed(card=card)
+    assert write_file("hub", rows, COLUMNS, path / "a.zip", {"n": "int"}, packed) == len(rows)
+    assert [one.name for one in path.iterdir()] == ["a.zip"]
+    with zipfile.ZipFile(path / "a.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def front(files: dict[str, bytes]) -> dict[str, Any]:
+    _, head, _ = re.split("^---$", files["README.md"].decode(), maxsplit=2, flags=re.MULTILINE)
+    found: dict[str, Any] = yaml.safe_load(head)
+    return found
+
+
+def keys(file: bytes) -> list[str]:
+    return [one["key"] for one in pq.read_table(io.BytesIO(file)).to_pylist()]
+
+
+def test_each_category_is_a_file_and_a_configuration(tmp_path: Path) -> None:
+    files = folder(tmp_path, row("a"), row("b", "entity"), row("c"))
+    assert keys(files["data/spelling.parquet"]) == ["a", "c"]
+    assert keys(files["data/entity.parquet"]) == ["b"]
+    first, *others = front(files)["configs"]
+    everything = [{"split": "test", "path": "data/*.parquet"}]
+    assert first == {"config_name": "default", "default": True, "data_files": everything}
+    assert [one["config_name"] for one in others] == ["entity", "spelling"]
+    assert others[0]["data_files"] == [{"split": "test", "path": "data/entity.parquet"}]
+
+
+@pytest.mark.parametrize("name", ["../up", "default", "other", "A b", "", "x" * 81, "."])
+def test_a_category_that_names_no_file_is_among_the_rest(tmp_path: Path, name: str) -> None:
+    files = folder(tmp_path, row("a", name), row("b"))
+    assert keys(files["data/other.parquet"]) == ["a"]
+    assert set(files) == {
+        *("README.md", "MANIFEST.json", "data/other.parquet", "data/spelling.parquet")
+    }
+
+
+def test_of_very_many_categories_the_last_are_in_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "MOST", 2)
+    files = folder(tmp_path, *(row(key, f"c{key}") for key in "1234"), row("5", "c1"))
+    assert keys(files["data/other.parquet"]) == ["3", "4"]
+    assert keys(files["data/c1.parquet"]) == ["1", "5"]
+
+
+def test_the_card_is_told_what_was_written(tmp_path: Path) -> None:
+    repeated, learnt = row("b", duplicate_of="a"), row("c", purpose="practice", resolution=None)
+    files = folder(tmp_path, row("a"), repeated, learnt)
+    held = SEEN[-1]
+    assert held.counts == {
+        ("long-form", "spelling", "valid"): 2, ("long-form", "spelling", ""): 1
+    }  # fmt: skip
+    assert held.others == {"repeats": 1, "practice": 1}
+    digest = hashlib.sha256(files["data/spelling.parquet"]).hexdigest()
+    # What `sha256sum data/* | sha256sum` prints.
+    line = f"{digest}  data/spelling.parquet\n"
+    assert held.digest == hashlib.sha256(line.encode()).hexdigest()
+
+
+def test_a_name_adds_nothing_to_the_front(tmp_path: Path) -> None:
+    said = front(folder(tmp_path, row("a")))
+    assert said["pretty_name"] == "x --- license: mit"
+    assert set(said) == {"pretty_name", "size_categories", "configs"}
+
+
+def test_a_folder_without_items_can_still_be_loaded(tmp_path: Path) -> None:
+    files = folder(tmp_path)
+    assert pq.read_schema(io.BytesIO(files["data/other.parquet"])).names == list(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "items, size", [(0, "n<1K"), (999, "n<1K"), (1_000, "1K<n<10K"), (1_000_000, "1M<n<10M")]
+)
+def test_sizes_are_told_in_the_words_of_the_hub(items: int, size: str) -> None:
+    assert Held(Counts({("a", "b", "c"): items}), Counts(), {}).size == size
+
+
+def test_a_row_that_cannot_be_written_leaves_no_parts(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="column 'n'"):
+        folder(tmp_path, row("a"), row("b", n="three"))
+    assert {one.name for one in tmp_path.iterdir()} == {"a.zip"}

@@ -10,7 +10,7 @@ _SEAT = Prepared(lambda account, slug: Membership.objects.seats_of(account, slug
 
 
 def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
-    """The signed-in person's membership of a project, if it holds the right.
+    """The signed-in person's membership of a project, if it holds the right and is not suspended.
 
     A site admin may do everything but label: that needs a place of their own in the project. For
     reading, an admin without one gets an unsaved membership; `seated` saves it.
@@ -35,8 +35,19 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
             project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD
         )
     if member is None:
-        raise Http404
+        raise _suspended(account, project) or Http404
     raise PermissionDenied(f"Your role in this project ({member.role}) does not allow this.")
+
+
+def _suspended(account: Account, project: Project) -> PermissionDenied | None:
+    """What somebody is told who had a place in the project; None for who never had one."""
+    there = Membership.objects.in_project(project).filter(account=account).first()
+    if there is None:
+        return None
+    return PermissionDenied(
+        f"You are suspended in {project}, where you were {there.alias}, {there.role}. What you"
+        " wrote is kept. A lead of the project can tell you why, and let you go on."
+    )
 
 
 def site_admin(request: HttpRequest) -> Account:

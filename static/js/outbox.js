@@ -1,7 +1,7 @@
 // Labels on their way. Each is kept in this browser from the moment it is given until the server
 // has answered, so that neither a lost connection nor a closed window loses it. Its key goes with
 // it: the server takes the same key once, however often it is sent.
-import { address, fieldsOf, panel, post, screen } from "./page.js";
+import { address, fieldsOf, panel, post, screen, whyNot } from "./page.js";
 import * as drafts from "./drafts.js";
 
 const AGAIN_AFTER = 5000;
@@ -52,7 +52,7 @@ export async function send(one, isNextHere) {
   const answer = await post(address("label/"), one.fields, { headers });
   flying.delete(one.key);
   if (answer.kind === "stored" || answer.kind === "refused") remove(one);
-  else put({ ...one, why: answer.kind });
+  else put({ ...one, why: answer.kind, told: whyNot(answer) });
   return answer;
 }
 
@@ -117,8 +117,8 @@ function ofWaiting() {
   const late = waiting().filter((one) => one.why);
   if (!late.length) return [];
   const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
-  const why = late.at(-1).why;
-  const text = `Kept in this browser, and sent by itself.${handle.isStuck() ? " The next item comes then." : ""}`;
+  const { why, told: words } = late.at(-1);
+  const text = `${words ?? ""}Kept in this browser, and sent by itself.${handle.isStuck() ? " The next item comes then." : ""}`;
   const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
   return [line("warning", `${many} ${WHY[why]}.`, text, act)];
 }

@@ -38,6 +38,12 @@ function kindOf(response) {
   return response.status >= 500 ? "server" : "forbidden";
 }
 
+// Why somebody may not do this, in the server's words and with a space after them; "" otherwise.
+export function whyNot({ kind, body }) {
+  const words = kind === "forbidden" && parse(body).querySelector("[data-why]")?.textContent.trim();
+  return words ? `${words} ` : "";
+}
+
 export async function ask(url, options = {}) {
   const headers = { "HX-Request": "true", ...options.headers };
   try {

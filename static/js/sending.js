@@ -5,7 +5,7 @@ import * as editor from "./editor.js";
 import * as fields from "./fields.js";
 import * as holding from "./holding.js";
 import * as outbox from "./outbox.js";
-import { address, fieldsOf, panel, pause, post, say, tell } from "./page.js";
+import { address, fieldsOf, panel, pause, post, say, tell, whyNot } from "./page.js";
 import { bringNext, focusTarget, hasItem, labelForm, load, paint, place, seconds } from "./painting.js";
 import * as ready from "./ready.js";
 import * as trouble from "./trouble.js";
@@ -53,7 +53,7 @@ async function label(form, button) {
   } else {
     outbox.remove(entry);
     if (button) drafts.remember(button.value);
-    fail(form, button, answer.kind);
+    fail(form, button, answer);
   }
 }
 
@@ -122,7 +122,7 @@ async function exchange(form, button) {
   const isStored = answer.kind === "stored";
   if (!isStored && answer.kind !== "refused") {
     if (kind === "label" && button) drafts.remember(button.value);
-    return fail(form, button, answer.kind);
+    return fail(form, button, answer);
   }
   if (isStored) settleDraft(kind, item);
   return arrive(answer, isStored && isNextHere);
@@ -135,11 +135,11 @@ const KEPT = {
   skip: () => "The item is not skipped yet.",
 };
 
-function fail(form, button, kind) {
+function fail(form, button, answer) {
   const kept = KEPT[form.dataset.send] ?? (() => "Nothing was changed yet.");
   ready.release();
   drafts.keep();
-  trouble.show(kind, kept(button), () => {
+  trouble.show(answer.kind, whyNot(answer) + kept(button), () => {
     if (!form.isConnected) return;
     if (form.matches("[data-label]") && panel().dataset.phase === "label") label(form, button);
     else exchange(form, button);

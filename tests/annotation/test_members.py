@@ -58,9 +58,13 @@ def test_who_is_suspended_is_out_at_once_and_keeps_all_that_they_wrote(people: C
     _, key = ApiToken.issue(people.annotator.account, "laptop")
     assert client.get(project).status_code == 200
     members.suspend(people.lead, people.annotator)
-    assert client.get(project).status_code == 404
+    answer = client.get(project)
+    assert answer.status_code == 403
+    assert "You are suspended" in answer.content.decode()
+    assert "A lead of the project" in answer.content.decode()
     api = Client(headers={"Authorization": f"Bearer {key}"})
-    assert api.get(f"/api/v1/projects/{people.project.slug}/").status_code == 404
+    told = api.get(f"/api/v1/projects/{people.project.slug}/")
+    assert (told.status_code, "You are suspended" in told.json()["detail"]) == (403, True)
     assert Label.objects.get().current
     assert Draft.objects.get().member == people.annotator
 

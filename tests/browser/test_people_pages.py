@@ -3,12 +3,14 @@
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from annotation import inviting, members
 from annotation.models import Event, Membership, Role
 from tests.browser.conftest import OpenPage
+from tests.browser.screen import label_screen
 from tests.browser.test_accessibility import LOOKS, checked, look
-from tests.builders import make_account, make_member, make_project
+from tests.builders import make_account, make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -86,4 +88,20 @@ def test_the_audit(open_page: OpenPage, lead: Membership, width: int, scheme: st
     page.fill("[name=subject]", "nothing of this name")
     page.click("text=Show")
     page.wait_for_selector("text=Nothing fits")
+    checked(page)
+
+
+def test_who_is_suspended_at_work_is_told_so_there_and_then(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    make_item(lead.project, "item-01")
+    member = make_member(lead.project)
+    page = label_screen(open_page, member)
+    members.suspend(lead, member)
+    page.keyboard.press("s")
+    expect(page.locator("#trouble")).to_contain_text("A lead of the project can tell you why")
+    page.keyboard.press("1")
+    expect(page.locator("#trouble, #outbox").first).to_contain_text("You are suspended")
+    page.goto(page.url)
+    expect(page.locator("main")).to_contain_text("You are suspended")
     checked(page)

@@ -95,6 +95,7 @@ def test_the_pages_of_the_second_step(
     RecoveryCodes.activate(member.account)
     for place in ("", "codes/", "codes/new/", "app/off/"):
         page.goto(f"/accounts/two-step/{place}")
+        assert page.url.endswith(f"/two-step/{place}")
         checked(page)
     cache.clear()
     asked = signed_in(open_page, member, width, scheme)

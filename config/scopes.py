@@ -25,10 +25,11 @@ WRITES = {
         " api-run-cancel api-run-retry api-run-archive api-run-unarchive api-run-clone"
         " api-run-canary api-run-reparse api-run-reparse-preview api-strategies"
         " api-strategy-retire api-strategy-delete api-strategy-back api-strategy-versions"
-        " api-strategy-preview api-strategy-parse"
+        " api-strategy-preview api-strategy-parse api-endpoint-test"
     ),
     "manage": (
-        "api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
+        "api-endpoints api-endpoint"
+        " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),
 }

@@ -1,10 +1,14 @@
-"""What the API says of endpoints: never a key, only the name of the variable that holds it."""
+"""What the API takes and says of endpoints: never a key, only the name of the variable that holds
+it."""
 
 from typing import Any
 
 from rest_framework import serializers
 
+from annotation.api.formed import FormSerializer
+from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
+from judging.preparing.trying import Tried
 from judging.providers import parameters_of
 from judging.providers.keys import is_set
 
@@ -12,11 +16,12 @@ from judging.providers.keys import is_set
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
     """An evaluator. Prices are of a million tokens, null where unknown.
 
-    `parameters` are what is sent, defaults included. `key_set`: whether the server finds a key in
-    `key_variable`. `remaining`: what the provider's headers said is left, and when.
+    `sends` are the parameters of every request: defaults, and `parameters` over them. `key_set`:
+    whether the server finds a key in `key_variable`. `remaining`: what the provider's headers said
+    is left, and when.
     """
 
-    parameters = serializers.SerializerMethodField()
+    sends = serializers.SerializerMethodField()
     key_set = serializers.SerializerMethodField()
     remaining = serializers.JSONField(read_only=True)
 
@@ -33,6 +38,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
             "template",
             "json_mode",
             "parameters",
+            "sends",
             "in_flight",
             "per_minute",
             "tokens_per_minute",
@@ -45,8 +51,36 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
         )
         read_only_fields = fields
 
-    def get_parameters(self, endpoint: Endpoint) -> dict[str, Any]:
+    def get_sends(self, endpoint: Endpoint) -> dict[str, Any]:
         return parameters_of(endpoint.pinned())
 
     def get_key_set(self, endpoint: Endpoint) -> bool:
         return is_set(endpoint.key_variable)
+
+
+class NewEndpointSerializer(FormSerializer):
+    """An evaluator to be set up."""
+
+    form = EndpointPageForm
+
+
+class ChangedEndpointSerializer(FormSerializer):
+    """What is to be changed of an endpoint. Once runs rest on it, what shapes its requests stays:
+    provider, address, model, parameters, api, template and json_mode."""
+
+    form = EndpointPageForm
+    leaves = frozenset({"name"})
+
+
+class TriedSerializer(serializers.Serializer[Tried]):
+    """What came of a test call; `problem` says why there is no answer. `cost` is null where a price
+    or a count of tokens is unknown."""
+
+    problem = serializers.CharField(allow_blank=True)
+    text = serializers.CharField(allow_blank=True)
+    finish = serializers.CharField(allow_blank=True)
+    model = serializers.CharField(allow_blank=True)
+    tokens_in = serializers.IntegerField(allow_null=True)
+    tokens_out = serializers.IntegerField(allow_null=True)
+    seconds = serializers.FloatField(allow_null=True)
+    cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)

@@ -1,5 +1,6 @@
 """An endpoint as people enter it, in the admin and on its own page."""
 
+import json
 from typing import Any, cast
 
 from django import forms
@@ -40,7 +41,14 @@ class EndpointForm(forms.ModelForm):
     def clean_parameters(self) -> Any:
         # An empty field is None to Django, and no run could be planned with it.
         parameters = self.cleaned_data["parameters"]
-        return {} if parameters is None else parameters
+        if parameters is None:
+            return {}
+        if not _storable(parameters):
+            raise ValidationError(
+                "A value holds a NUL character, half of a surrogate pair, or a number that is none,"
+                " which no column takes. Take it out."
+            )
+        return parameters
 
 
 class EndpointPageForm(EndpointForm):
@@ -88,6 +96,8 @@ class EndpointPageForm(EndpointForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # Its default is made anew each time, for which Django would have the page send it back.
+        self.fields["parameters"].show_hidden_initial = False
         self.resting = bool(self.instance.pk) and self.instance.runs.exists()
         if self.instance.pk:
             del self.fields["name"]
@@ -111,3 +121,12 @@ class EndpointPageForm(EndpointForm):
             for title, names in GROUPS.items()
         )
         return [(title, fields) for title, fields in groups if fields]
+
+
+def _storable(parameters: Any) -> bool:
+    """Whether every database takes it, and every request carries it."""
+    try:
+        plain = json.dumps(parameters, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return False
+    return b"\\u0000" not in plain

@@ -224,6 +224,7 @@ def test_the_api_gives_the_same_and_no_key(people: Cast, monkeypatch: Any) -> No
     one = from_api(people, "lead", f"endpoints/{endpoint.name}/").json()
     assert one in listed
     assert (one["key_variable"], one["key_set"]) == ("OUR_API_KEY", True)
-    assert (one["parameters"], one["price_out"]) == ({"temperature": 0}, None)
+    assert (one["parameters"], one["sends"]) == ({}, {"temperature": 0})
+    assert one["price_out"] is None
     assert KEY not in str(listed)
     assert from_api(people, "adjudicator", "endpoints/").status_code == 403

@@ -13,6 +13,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth import SESSION_KEY
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db.models import Q
@@ -116,7 +117,9 @@ def _forget_ways_in(account: Account, words: set[str]) -> None:
     """Sessions, also those half-way through signing in; keys, codes and addresses."""
     for session in Session.objects.iterator():
         said = session.get_decoded()
-        if said.get("_auth_user_id") == str(account.pk) or any(w in str(said) for w in words):
+        # Who is signed in as another stays so, also where a name is part of a word of theirs.
+        whose = said.get(SESSION_KEY)
+        if whose == str(account.pk) or (whose is None and any(w in str(said) for w in words)):
             session.delete()
     UserSession.objects.filter(user=account).delete()
     tokens = [str(pk) for pk in account.tokens.values_list("pk", flat=True)]

@@ -97,6 +97,13 @@ def test_who_is_made_nobody_is_out_at_once_and_stays_out(people: Cast) -> None:
     assert again.status_code == 302
 
 
+def test_others_stay_signed_in_also_if_a_name_is_part_of_their_words(people: Cast) -> None:
+    client, account = browser_of(people.lead.account), make_account("a")
+    mine = browser_of(account)
+    personal.make_nobody(account, people.admin, now=timezone.now())
+    assert [one.get("/").status_code for one in (client, mine)] == [200, 302]
+
+
 def test_that_somebody_was_made_nobody_is_on_record(people: Cast) -> None:
     account, _ = arrived(people)
     personal.make_nobody(account, people.admin, now=timezone.now())

@@ -1,5 +1,7 @@
 """Who may do what: a stranger gets 404, a member without the right 403 (design, style 8)."""
 
+from itertools import chain, count
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
@@ -71,9 +73,17 @@ def seated(member: Membership) -> Membership:
         member, made = Membership.objects.get_or_create(
             project=member.project,
             account=member.account,
-            defaults={"alias": member.alias, "role": member.role},
+            defaults={"alias": _free(member), "role": member.role},
         )
         if made:
             place = {"project_id": member.project_id, "member_id": member.pk}
             Event.record("member", member.alias, **place, old={}, new={"role": member.role})
     return member
+
+
+def _free(member: Membership) -> str:
+    """What the member is called, with a number behind it if somebody goes by that already."""
+    named = Membership.objects.in_project(member.project).filter(alias__startswith=member.alias)
+    taken = set(named.values_list("alias", flat=True))
+    numbered = (f"{member.alias}-{number}" for number in count(2))
+    return next(name for name in chain([member.alias], numbered) if name not in taken)

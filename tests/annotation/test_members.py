@@ -176,3 +176,13 @@ def test_a_lead_of_another_project_changes_nothing_here(people: Cast) -> None:
     people.annotator.refresh_from_db()
     assert people.annotator.can("enter")
     assert access.seated(people.lead) == people.lead
+
+
+def test_nobody_bars_a_site_admin_by_going_by_their_name(people: Cast) -> None:
+    for name in ("admin-{}", "admin-{}-2"):
+        make_member(people.project, alias=name.format(people.admin.pk))
+    client = Client()
+    client.force_login(people.admin)
+    change = {"member": "annotator", "action": "suspend"}
+    assert client.post(page(people), change).status_code == 302
+    assert last(people).member.alias == f"admin-{people.admin.pk}-3"

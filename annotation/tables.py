@@ -164,9 +164,8 @@ _LABEL = {
 }
 _LABELS = (*_LABEL, "surgicality")
 _KIND = ("key", "category", "ability", "source_ability", "origin", "purpose", "cluster")
-_RESOLVED = ("resolution", "values", "reason", "comment", "source", "rule")
-_OF_HELD = ("value", "values", "reason", "comment", "source", "rule")
-_HELD = tuple(f"held__{name}" for name in _OF_HELD)
+_RESOLVED = ("resolution", *Resolution.TOLD[1:])
+_HELD = tuple(f"held__{name}" for name in Resolution.TOLD)
 _REVISION = ("revision__number", "revision__digest")
 _ITEM = (*_KIND, "repeats", "flags", *_REVISION, *_HELD, "revision__texts", "fields")
 _ITEMS = (

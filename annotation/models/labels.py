@@ -86,6 +86,9 @@ class Label(models.Model):
 class Resolution(models.Model):
     """What the project holds true of a revision of an item, by which rule, from which source."""
 
+    # What is told of it wherever items go out or are kept, in this order.
+    TOLD = ("value", "values", "reason", "comment", "source", "rule")
+
     class Source(models.TextChoices):
         LABELS = "labels"
         ADJUDICATED = "adjudicated"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.memory import memory
-from annotation.models import Frozen, FrozenIn, Snapshot
+from annotation.models import Frozen, FrozenIn, Resolution, Snapshot
 from annotation.querysets.snapshots import FrozenQuerySet
 from annotation.snapshots.facts import NAMES
 
@@ -21,7 +21,6 @@ KINDS = {
 }
 # What snapshots know of an item, in the words of the page; the rest are called as they are.
 WORDS = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
-_HELD = ("value", "values", "source", "rule", "reason", "comment")
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
 
 
 def _of_resolution(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
-    for name in _HELD:
+    for name in Resolution.TOLD:
         before, after = old.get(name) or None, new.get(name) or None
         if before != after:
             yield Fact(

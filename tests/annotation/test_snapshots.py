@@ -104,14 +104,7 @@ def test_a_label_alone_is_a_change(people: Cast) -> None:
     Project.objects.filter(pk=people.project.pk).update(overlap=2)
     make_resolution(Item.objects.get(key="a"))
     first = freeze(people, "v1")
-    [label] = [
-        say(
-            people.annotator,
-            take(
-                people.annotator,
-            ),
-        )
-    ]
+    label = say(people.annotator, take(people.annotator))
     changed = between(first, freeze(people, "v2"))
     assert label.item.key in changed["changed"]
     assert changed["texts"] == set()

@@ -6,12 +6,14 @@ them. A project never loses its last lead who can sign in.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from annotation import assigning, writing
 from annotation.errors import Refused
-from annotation.models import Account, Event, Membership, Project, Role, Slot
+from annotation.models import Account, Event, Invitation, Membership, Project, Role, Slot
 
 CHANGE = "member"
 INVITATION = "invitation"
@@ -65,6 +67,18 @@ def note(
     )
 
 
+def end_links(member: Membership, *, now: datetime) -> None:
+    """Take back the invitations of a member who leads no more: all of who is suspended, else those
+    that make a lead, so that nobody comes back as one by a link of their own."""
+    links = Invitation.objects.in_project(member.project).waiting().filter(made_by=member)
+    links = links.filter(role=Role.LEAD) if member.active else links
+    place = {"project_id": member.project_id, "member_id": member.pk}
+    for link in links:
+        new = {"invitation": "taken back", "role": link.role}
+        Event.record(INVITATION, link.alias, **place, old={"invitation": "open"}, new=new)
+    links.end(now)
+
+
 def changes(project: Project) -> QuerySet[Event]:
     """All changes of members and invitations, the last one first."""
     return project.events.filter(kind__in=(CHANGE, INVITATION)).select_related("member")
@@ -89,6 +103,8 @@ def _change(lead: Membership, member: Membership, **new: object) -> None:
     member.save(update_fields=list(new))
     place = {"project_id": lead.project.pk, "member_id": lead.pk}
     Event.record(CHANGE, member.alias, **place, old=old, new=new)
+    if not member.is_lead:
+        end_links(member, now=timezone.now())
     if not member.can("label") and Slot.objects.kept_for(member.pk).exists():
         assigning.take_back(lead, member)
 

@@ -98,7 +98,7 @@ def make_nobody(account: Account, by: Account | None, *, now: datetime) -> None:
         _forget_ways_in(account, words)
         _empty(account)
         for member in Membership.objects.filter(account=account, active=True):
-            _suspend(member, by or account)
+            _suspend(member, by or account, now)
         auditing.note_account(account, by, new={"account": "made nobody"})
 
 
@@ -147,9 +147,10 @@ def _retell(model: type[Any], ids: Iterable[str], words: str) -> None:
     entries.update(object_repr=words)
 
 
-def _suspend(member: Membership, by: Account) -> None:
+def _suspend(member: Membership, by: Account, now: datetime) -> None:
     member.active = False
     member.save(update_fields=["active"])
+    members.end_links(member, now=now)
     members.note(member, by, old={"active": True}, new={"active": False})
     if Slot.objects.kept_for(member.pk).exists():
         assigning.take_back(member, member)

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import access, assigning, members
+from annotation import access, assigning, inviting, members
 from annotation.errors import Refused
 from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
 from tests.builders import Cast, cast, make_item, make_member, make_project, say, take
@@ -176,6 +176,26 @@ def test_a_lead_of_another_project_changes_nothing_here(people: Cast) -> None:
     people.annotator.refresh_from_db()
     assert people.annotator.can("enter")
     assert access.seated(people.lead) == people.lead
+
+
+@pytest.mark.parametrize("suspended", [True, False])
+def test_nobody_comes_back_as_a_lead_by_a_link_of_their_own(people: Cast, suspended: bool) -> None:
+    other = make_member(people.project, role=Role.LEAD)
+    later = datetime.now(UTC)
+    asked = [inviting.Wanted("back", Role.LEAD), inviting.Wanted("friend", Role.ANNOTATOR)]
+    back, friend = (inviting.invite(other, one, now=later)[1] for one in asked)
+    if suspended:
+        members.suspend(people.lead, other)
+    else:
+        members.change_role(people.lead, other, Role.ANNOTATOR)
+    assert inviting.find(back, now=later) is None
+    assert (inviting.find(friend, now=later) is None) is suspended
+    taken_back = {
+        event.subject
+        for event in members.changes(people.project)
+        if event.new.get("invitation") == "taken back"
+    }
+    assert taken_back == ({"back", "friend"} if suspended else {"back"})
 
 
 def test_nobody_bars_a_site_admin_by_going_by_their_name(people: Cast) -> None:

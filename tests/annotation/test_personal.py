@@ -104,6 +104,14 @@ def test_others_stay_signed_in_also_if_a_name_is_part_of_their_words(people: Cas
     assert [one.get("/").status_code for one in (client, mine)] == [200, 302]
 
 
+def test_links_of_who_is_made_nobody_open_nothing(people: Cast) -> None:
+    now = timezone.now()
+    lead = make_member(people.project, role="lead")
+    _, key = inviting.invite(lead, Wanted("friend", "annotator"), now=now)
+    personal.make_nobody(lead.account, people.admin, now=now)
+    assert inviting.find(key, now=now) is None
+
+
 def test_that_somebody_was_made_nobody_is_on_record(people: Cast) -> None:
     account, _ = arrived(people)
     personal.make_nobody(account, people.admin, now=timezone.now())

@@ -44,8 +44,8 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
 
 
 class SnapshotBody(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=asking.LONGEST)
-    note = serializers.CharField(max_length=2_000, allow_blank=True, default="")
+    name = serializers.CharField(max_length=asking.NAME_LENGTH)
+    note = serializers.CharField(max_length=asking.NOTE_LENGTH, allow_blank=True, default="")
 
 
 class FactSerializer(serializers.Serializer[Any]):

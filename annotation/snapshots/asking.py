@@ -9,11 +9,16 @@ from annotation.models import Job, Membership, Project, Snapshot
 from annotation.snapshots import freezing
 
 KIND = "snapshot"
-LONGEST = 80
+NAME_LENGTH, NOTE_LENGTH = 80, 2_000
 
 
 def want(project: Project, member: Membership | None, name: str, note: str = "") -> Snapshot:
-    """Have a snapshot made by the next worker. Raises `FieldError` if the name is taken."""
+    """Have a snapshot made by the next worker. Raises `FieldError` for a name that is taken, or
+    what is too long."""
+    if not 0 < len(name) <= NAME_LENGTH:
+        raise FieldError(f"A name has 1 to {NAME_LENGTH} characters.", "name")
+    if len(note) > NOTE_LENGTH:
+        raise FieldError(f"A note has {NOTE_LENGTH:,} characters at most.", "note")
     with writing.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         found = Snapshot.objects.in_project(project)

@@ -22,11 +22,11 @@ A_PAGE = 50
 
 class SnapshotForm(forms.Form):
     name = forms.CharField(
-        max_length=asking.LONGEST, help_text="As a paper would call it, such as v1. It stays."
+        max_length=asking.NAME_LENGTH, help_text="As a paper would call it, such as v1. It stays."
     )
     note = forms.CharField(
         required=False,
-        max_length=2_000,
+        max_length=asking.NOTE_LENGTH,
         widget=forms.Textarea({"rows": 2}),
         help_text="What it is for, for those who come after you.",
     )

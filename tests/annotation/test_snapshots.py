@@ -260,6 +260,8 @@ def test_the_command_makes_one_and_tells_its_digest(people: Cast, here: None) ->
     for name, why in (("v1", "has this name"), (" ", "1 to 80"), ("x" * 81, "1 to 80")):
         with pytest.raises(CommandError, match=why):
             call_command("snapshot", project=people.project.slug, name=name)
+    with pytest.raises(CommandError, match="2,000 characters at most"):
+        call_command("snapshot", project=people.project.slug, name="v2", note="n" * 2_001)
 
 
 def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(

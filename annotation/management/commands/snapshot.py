@@ -24,8 +24,6 @@ class Command(BaseCommand):
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
         name = options["name"].strip()
-        if not 0 < len(name) <= asking.LONGEST:
-            raise CommandError(f"--name takes 1 to {asking.LONGEST} characters.", returncode=2)
         try:
             snapshot = asking.want(project, None, name, options["note"])
         except FieldError as error:

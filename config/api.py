@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("annotation.api.practice")),
     path("", include("annotation.api.settings")),
     path("", include("annotation.api.guidelines")),
+    path("", include("annotation.api.members")),
     path("", include("annotation.api.snapshots")),
     path("", include("judging.api.making")),
     path("", include("judging.api.runs")),

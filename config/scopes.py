@@ -28,7 +28,7 @@ WRITES = {
         " api-strategy-preview api-strategy-parse api-endpoint-test"
     ),
     "manage": (
-        "api-endpoints api-endpoint"
+        "api-endpoints api-endpoint api-member api-hand-over api-invitations api-invitation"
         " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),

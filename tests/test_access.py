@@ -204,6 +204,15 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/comments/withdraw/": {"POST": "enter"},
     "api/v1/projects/<slug:slug>/mentions/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/baseline/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/settings/": {"GET": "manage", "PATCH": "manage"},
+    "api/v1/projects/<slug:slug>/guidelines/": {"GET": "enter", "PUT": "manage"},
+    "api/v1/projects/<slug:slug>/guidelines/versions/": {"GET": "enter"},
+    "api/v1/projects/<slug:slug>/guidelines/read/": {"POST": "enter"},
+    "api/v1/projects/<slug:slug>/members/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/members/<path:alias>/": {"PATCH": "manage"},
+    "api/v1/projects/<slug:slug>/hand-over/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/invitations/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/invitations/<path:invited>/": {"DELETE": "manage"},
     "api/v1/projects/<slug:slug>/imports/": {"GET": "manage", "POST": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/columns/": {"PUT": "manage"},
@@ -297,7 +306,7 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
     names |= {"picture": "svg", "text": "txt", "uidb36": "1", "kind": "export"}
     wanted = inviting.Wanted(alias="newcomer", role="annotator")
     names["invitation"] = inviting.invite(people.lead, wanted, now=timezone.now())[1]
-    return names | {"url": "nothing", "id": "1"}
+    return names | {"url": "nothing", "id": "1", "alias": "annotator", "invited": "newcomer"}
 
 
 def make_import(people: Cast) -> None:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import exception_handler
 
-from annotation.errors import Refused, Stale, TooEarly
+from annotation.errors import FieldError, Refused, Stale, TooEarly
 
 PROBLEM = "application/problem+json"
 
@@ -123,8 +123,10 @@ def explained(raised: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to what went wrong in any view; what a service refuses is 409 if things changed
     or it is too early, else 422."""
     if isinstance(raised, Refused):
+        field = raised.field if isinstance(raised, FieldError) else ""
+        errors = {field: [str(raised)]} if field else None
         later = isinstance(raised, Stale | TooEarly)
-        raised = (Conflict if later else Unprocessable)(str(raised))
+        raised = Conflict(str(raised)) if later else Unprocessable(str(raised), errors)
     if isinstance(raised, RequestDataTooBig):
         raised = TooLarge()
     answer = exception_handler(raised, context)

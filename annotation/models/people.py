@@ -118,7 +118,7 @@ SCOPES = {
     "read": "see whatever your roles let you see",
     "label": "take items, label, correct, verify and decide them, and comment",
     "run": "start and steer runs, which may cost money, and write strategies",
-    "manage": "change settings such as the budget, and import",
+    "manage": "change settings, members and whatever else leads and site admins do, and import",
 }
 ALL_SCOPES = " ".join(SCOPES)
 

@@ -3,19 +3,16 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.mail import send_mail
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import access, auditing, inviting, members
+from annotation import access, auditing, inviting, mailing, members
 from annotation.errors import FieldError, Refused
 from annotation.models import Invitation, Membership, Role
 
@@ -99,27 +96,10 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error(error.field, str(error))
         else:
             link = request.build_absolute_uri(reverse("invitation", args=[key]))
-            context |= {"made": made, "link": link, "sent": _sent(made, link)}
+            context |= {"made": made, "link": link, "sent": mailing.invite(made, link)}
             return render(request, "annotation/invited.html", context)
     status = 422 if request.method == "POST" else 200
     return render(request, "annotation/invite.html", context, status=status)
-
-
-def _sent(invitation: Invitation, link: str) -> bool | None:
-    """Whether the link went out by e-mail; None if it was not to.
-
-    Without a mail server nothing is sent, since the link would stand in the server's output.
-    """
-    if not invitation.email:
-        return None
-    if not settings.EMAIL_HOST:
-        return False
-    text = render_to_string("annotation/invitation.txt", {"invitation": invitation, "link": link})
-    try:
-        send_mail("An invitation to Blindspot", text, None, [invitation.email])
-    except OSError:  # as all errors of smtplib are
-        return False
-    return True
 
 
 def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:

@@ -47,6 +47,8 @@ IN_PATHS: dict[str, tuple[Any, ...]] = {
     "table": ("categories", "runs", "items", "detection"),
     "name": (selecting.BASELINE,),
     "kind": ("export",),
+    "alias": ("annotator", "researcher"),
+    "invited": ("newcomer",),
 }
 IN_QUERIES: dict[str, tuple[Any, ...]] = {
     "item": ("said", "item-1"),

@@ -77,7 +77,8 @@ class ProjectAdmin(admin.ModelAdmin):
     inlines = (MembershipInline,)
     # The rest is set on the project's own page, which does what a change asks for.
     fields = (
-        "slug", "name", "description", "task_type", "overlap", "hold_minutes", "archived_at",
+        "slug", "name", "description", "task_type", "overlap", "hold_minutes", "sealed",
+        "archived_at",
     )  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:

@@ -12,11 +12,21 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
+import pyzipper
+
 from formats.rows import FormatError, Limits
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_DAMAGE = (
+    zipfile.BadZipFile,
+    pyzipper.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 _ENCRYPTED = 1
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -26,15 +36,15 @@ def opened(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str,
     """Give the files of a zip archive or folder: their path in it, and a function to open each.
 
     Nothing is unpacked to disk. What desktop systems leave behind (`__MACOSX`, names that start
-    with a dot) is left out. Encrypted members (the cipher of ordinary zips, not AES) are read with
-    the password. Raises FormatError if the path is neither, on members that climb out, links,
+    with a dot) is left out. Encrypted members, by AES or the cipher of old zips, are read with the
+    password. Raises FormatError if the path is neither, on members that climb out, links,
     encryption without its password, damage and too many files, and while reading as soon as the
     archive has given more than the limits, whatever its directory claims.
     """
     if path.is_dir():
         yield _files(path, limits)
     else:
-        with _zip(path) as archive:
+        with _zip(path, locked=bool(password)) as archive:
             archive.setpassword(password.encode())
             yield _members(archive, path, limits, locked=not password)
 
@@ -68,7 +78,7 @@ def _check_count(count: int, path: Path, limits: Limits) -> None:
         raise FormatError(f"{path}: holds more than {limits.files:,} files. Split it.")
 
 
-def _zip(path: Path) -> zipfile.ZipFile:
+def _zip(path: Path, *, locked: bool) -> Any:
     if not path.exists():
         raise FormatError(f"{path}: there is no such file or folder. Check the path.")
     if not path.is_file():
@@ -76,7 +86,7 @@ def _zip(path: Path) -> zipfile.ZipFile:
     if not path.stat().st_size:
         raise FormatError(f"{path}: the file is empty. Give a zip archive or a folder.")
     try:
-        return zipfile.ZipFile(path)
+        return pyzipper.AESZipFile(path) if locked else zipfile.ZipFile(path)
     except (*_DAMAGE, OSError) as error:
         raise FormatError(
             f"{path}: is not a zip archive, or a damaged one ({error}). "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotation import seals
 from annotation.errors import FieldError
 from annotation.filters import ItemFilter
 from annotation.models import Item, Project, Snapshot
@@ -22,7 +23,8 @@ class Wish:
     """A table in a format. `filters` narrow items as their page does, by its names; with `canary`
     every row says in a column of its own that it is test data, and holds a string to look for.
     `snapshot` names the one as which items are written; without, they are as they are now.
-    `licence` is one of those that the data card of a folder for the hub can name."""
+    `licence` is one of those that the data card of a folder for the hub can name. With `encrypt`
+    the file is a zip under a password."""
 
     table: str
     form: str
@@ -30,6 +32,7 @@ class Wish:
     canary: bool = False
     snapshot: str = ""
     licence: str = ""
+    encrypt: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,11 @@ class Rows:
 
 
 def check(project: Project, wish: Wish) -> None:
-    """Raises FieldError, of `format`, for another table in one that is for items, and of
-    `snapshot`, for one that is not there or not whole, for another table than that of items, and
-    for items that are narrowed."""
+    """Raises FieldError, of `encrypt`, for an open file of a sealed project, of `format`, for
+    another table in one that is for items, and of `snapshot`, for one that is not there or not
+    whole, for another table than that of items, and for items that are narrowed."""
+    if not wish.encrypt:
+        seals.check(project, "Choose to encrypt it.", "encrypt")
     if wish.form in ZIPPED and wish.table != ITEMS:
         message = f"{wish.form} is for the table of items. Choose another format."
         raise FieldError(message, "format")

@@ -17,7 +17,7 @@ from annotation.models import Event, Job, Membership, Project
 from annotation.programs import Ended
 from annotation.settings import free
 from formats.writers import Packed, beside, ending, write_file
-from judging import cards, exported
+from judging import cards, exported, passwords
 from judging.exported import Wish
 from judging.results.tables import EXPORTS, KINDS
 
@@ -42,6 +42,8 @@ def want(project: Project, member: Membership, wish: Wish) -> Job:
     """
     exported.check(project, wish)
     asked = asdict(wish) | {"canary": canary() if wish.canary else ""}
+    if wish.encrypt:
+        asked[passwords.NONCE] = passwords.number()
     return jobs.want(project, member, KIND, **asked)
 
 
@@ -52,12 +54,19 @@ def of_member(member: Membership) -> QuerySet[Job]:
 
 def path(job: Job) -> Path:
     """Where the file of a job is; nothing that a person wrote names it."""
-    return settings.VAR_DIR / "exports" / f"export-{job.pk}.{ending(job.result['form'])}"
+    suffix = ending(job.result["form"], encrypted=job.result.get("encrypt", False))
+    return settings.VAR_DIR / "exports" / f"export-{job.pk}.{suffix}"
 
 
 def can_be_taken(job: Job, now: datetime) -> bool:
     there = job.state == Job.State.FINISHED and job.result["expires"] > now.timestamp()
     return there and path(job).exists()
+
+
+def password_for(job: Job, member: Membership) -> str:
+    """The password of a file that is there, for who asked for it; "" for others and otherwise."""
+    is_theirs = member.pk is not None and job.member_id == member.pk
+    return passwords.of(job.result) if is_theirs and can_be_taken(job, timezone.now()) else ""
 
 
 def due(now: datetime) -> list[int]:
@@ -97,13 +106,14 @@ def write(job: Job, told: Callable[[int], object] = int) -> int:
 
 def _packed(job: Job, wish: Wish) -> Packed:
     card = cards.card(job.project, wish, job.result["canary"], timezone.now())
-    return Packed(wish.table, card=card)
+    return Packed(wish.table, passwords.of(job.result), card)
 
 
 def _wish(job: Job) -> Wish:
     # Those that were asked for by an earlier version name none of the last ones.
     said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")}
-    return Wish(**said, filters=job.result["filters"])
+    encrypt = job.result.get("encrypt", False)
+    return Wish(**said, filters=job.result["filters"], encrypt=encrypt)
 
 
 def _counted(
@@ -152,6 +162,7 @@ def _record(job: Job) -> None:
         canary=job.result["canary"],
         snapshot=job.result.get("snapshot", ""),
         licence=job.result.get("licence", ""),
+        encrypted=job.result.get("encrypt", False),
     )
 
 
@@ -164,6 +175,7 @@ def _delete(job_id: int) -> bool:
     path(job).unlink(missing_ok=True)
     with writing.transact():
         job.result["deleted"] = True
+        job.result.pop(passwords.NONCE, None)
         job.save(update_fields=["result"])
     return True
 

@@ -264,6 +264,7 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/exports/<int:number>/": {"GET": "results"},
     "api/v1/projects/<slug:slug>/exports/<int:number>/cancel/": {"POST": "results"},
     "api/v1/projects/<slug:slug>/exports/<int:number>/file/": {"GET": "results"},
+    "api/v1/projects/<slug:slug>/exports/<int:number>/password/": {"GET": "results"},
 }
 OF_DJANGO = ("admin/", "accounts/")
 # The admin's own pages are many and made by Django: one rule for all but the way in and out.

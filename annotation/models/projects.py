@@ -82,6 +82,11 @@ class Project(models.Model):
     guidelines_field = models.CharField(
         max_length=80, blank=True, help_text="The item field by which guidelines differ."
     )
+    sealed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its texts came encrypted, and leave it in encrypted files alone.",
+    )
     created_at = models.DateTimeField(default=timezone.now)
     archived_at = models.DateTimeField(null=True, blank=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation import importing, tasktypes, writing
+from annotation import importing, seals, tasktypes, writing
 from annotation.importing import sources
 from annotation.models import Job
 from annotation.uploads import places
@@ -30,6 +30,8 @@ def run(job: Job) -> None:
     A file that cannot be read at all is refused before anything is stored.
     """
     source = places.source(job)
+    if source.password and job.result["step"] == places.STORE:
+        seals.seal(job.project, job.member_id)
     task = tasktypes.of_version(job.project.task_type)
     try:
         drafts = importing.check(sources.rows(source), task, accept=source.accept)

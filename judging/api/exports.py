@@ -43,7 +43,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     """A table in a format. `filters` narrow items down, by the names of the list of items; with
     `canary` each row says in a column that it is test data, and holds a string to look for.
     `snapshot` names the one as which items are written, all of them; without, as they are now.
-    `licence` is what the data card of the format `hub` says."""
+    `licence` is what the data card of the format `hub` says. With `encrypt` the file is a zip under
+    a password, which has an address of its own."""
 
     table = serializers.ChoiceField(choices=[(name, name) for name in EXPORTS])
     format = serializers.ChoiceField(choices=[(name, name) for name in FILES])
@@ -51,6 +52,7 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     canary = serializers.BooleanField(default=False)
     snapshot = serializers.CharField(default="", allow_blank=True, max_length=80)
     licence = serializers.ChoiceField(choices=[*LICENCES.items()], default=UNSTATED)
+    encrypt = serializers.BooleanField(default=False)
 
 
 class ExportSerializer(serializers.Serializer[Job]):
@@ -64,6 +66,7 @@ class ExportSerializer(serializers.Serializer[Job]):
     canary = serializers.CharField(source="result.canary")
     snapshot = serializers.CharField(source="result.snapshot", default="")
     licence = serializers.CharField(source="result.licence", default="")
+    encrypt = serializers.BooleanField(source="result.encrypt", default=False)
     annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
     state = serializers.ChoiceField(choices=Job.State.choices)
     message = serializers.CharField()
@@ -151,6 +154,24 @@ def taken(request: Request, slug: str, number: int) -> FileResponse:
     )
 
 
+class PasswordSerializer(serializers.Serializer[Any]):
+    password = serializers.CharField()
+
+
+@extend_schema(responses={200: PasswordSerializer, **LATE})
+@api_view(["GET"])
+def password(request: Request, slug: str, number: int) -> Response:
+    """The password of an encrypted export that you asked for, as long as its file is there."""
+    member, job = _found(request, slug, number)
+    found = exporting.password_for(job, member)
+    if not found:
+        raise Conflict(
+            f"Export {number} has no password for you: it is not encrypted, not made, no longer"
+            " there, or asked for by somebody else. Ask for one of your own."
+        )
+    return Response({"password": found}, headers={"Cache-Control": "no-store"})
+
+
 def _found(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
     member = access.member_for(request, slug, right="results")
     job = exporting.of_member(member).filter(result__number=number).first()
@@ -173,7 +194,7 @@ def _wish(member: Membership, said: dict[str, Any]) -> Wish:
         raise Unprocessable(_CANNOT, {"filters": [words]})
     if not narrowed.form.is_valid():
         raise Unprocessable(_CANNOT, {"filters": narrowed.form.errors.get_json_data()})
-    of_items = {name: said[name] for name in ("snapshot", "licence")}
+    of_items = {name: said[name] for name in ("snapshot", "licence", "encrypt")}
     return Wish(table, said["format"], filters, said["canary"], **of_items)
 
 
@@ -184,4 +205,5 @@ urlpatterns = [
     path(EXPORT, export, name="api-export"),
     path(EXPORT + "cancel/", cancel, name="api-export-cancel"),
     path(EXPORT + "file/", taken, name="api-export-file"),
+    path(EXPORT + "password/", password, name="api-export-password"),
 ]

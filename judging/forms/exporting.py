@@ -30,6 +30,13 @@ class ExportForm(forms.Form):
         "has: a model that knows the string has seen the data.",
     )
 
+    encrypt = forms.BooleanField(
+        required=False,
+        label="Encrypt the file",
+        help_text="A zip under a password that we make (AES-256, opens with 7-Zip). You alone see "
+        "it here, as long as the file is there.",
+    )
+
     def __init__(
         self,
         *args: Any,

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from django.template.loader import render_to_string
 
-from annotation import diffs, instants
+from annotation import diffs, instants, seals
 from annotation.models import Project
 from charts import files
 from formats.sealed import Sealing
@@ -62,6 +62,7 @@ def freeze(
     wrote is left out.
     Raises `files.NotMade` for a chart that cannot be drawn.
     """
+    check(project, texts=wanted.texts, replies=wanted.replies)
     # Within the moment nothing can be stored.
     for done in diffs.complete(judged(_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
@@ -75,6 +76,12 @@ def freeze(
             sealing.put(f"charts/{name}.svg", files.write(spec, "svg"))
         _write_words(scope, wanted, made, sealing)
         sealing.seal(_facts(scope, made))
+
+
+def check(project: Project, *, texts: bool, replies: bool) -> None:
+    """Raises FieldError for an archive in which words of a sealed project would lie open."""
+    if texts or replies:
+        seals.check(project, "Leave texts and replies out.", "texts")
 
 
 def rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:

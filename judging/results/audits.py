@@ -15,7 +15,7 @@ from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, V
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from annotation import importing, tasktypes, taxonomy
+from annotation import importing, seals, tasktypes, taxonomy
 from annotation.models import Item, Membership, Project, Resolution
 from formats.rows import Row
 from judging.models import Call, Outcome, Reading, Run
@@ -74,6 +74,8 @@ def make(
     task = tasktypes.of_version(project.task_type)
     rows = sorted(_rows(runs, drawn), key=lambda row: lot(f"audit\0{seed}\0{row['key']}"))
     made = (Row("audit", number, row) for number, row in enumerate(rows, start=1))
+    if any(run.project.sealed for run in runs):
+        seals.seal(project, member.pk if member else None)
     report = importing.store(project, importing.check(made, task), member=member)
     return Made(project, len(drawn), len(shared), report)
 

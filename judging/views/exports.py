@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import access, jobs, tasktypes
 from annotation.errors import FieldError
 from annotation.filters import ItemPageFilter
-from annotation.models import Item, Membership, Snapshot
+from annotation.models import Item, Job, Membership, Snapshot
 from formats.writers import FILES
 from judging import cards, exporting
 from judging.exported import Wish
@@ -42,7 +42,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
         "member": member,
         "form": form,
         "filters": filters.form,
-        "jobs": [(job, exporting.can_be_taken(job, timezone.now())) for job in found],
+        "jobs": [_shown(job, member) for job in found],
         "busy": any(job.finished_at is None for job in found),
         "days": exporting.KEPT.days,
     }
@@ -73,6 +73,12 @@ def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return redirect("exports", slug)
 
 
+def _shown(job: Job, member: Membership) -> tuple[Job, bool, str]:
+    """An export, whether its file is there, and its password if the member may know it."""
+    there = exporting.can_be_taken(job, timezone.now())
+    return job, there, exporting.password_for(job, member)
+
+
 def _form(request: HttpRequest, member: Membership) -> ExportForm:
     made = Snapshot.objects.in_project(member.project).made()
     return ExportForm(
@@ -81,6 +87,7 @@ def _form(request: HttpRequest, member: Membership) -> ExportForm:
         formats=FILES,
         snapshots=[snapshot.name for snapshot in made],
         licences=cards.LICENCES.items(),
+        initial={"encrypt": member.project.sealed},
     )
 
 
@@ -101,4 +108,5 @@ def _wish(asked: dict[str, Any], filters: ItemPageFilter) -> Wish:
     given = {name: str(data[name]) for name in filters.form.fields if data.get(name)}
     narrowed = given if asked["table"] == "items" else {}
     of_items = {name: asked.get(name, "") for name in ("snapshot", "licence")}
+    of_items["encrypt"] = asked["encrypt"]
     return Wish(asked["table"], asked["format"], narrowed, asked["canary"], **of_items)

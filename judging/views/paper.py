@@ -8,9 +8,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import access
+from annotation.errors import Refused
 from annotation.models import Job, Membership
 from judging.models import Run
-from judging.paper import jobs, methods
+from judging.paper import freezing, jobs, methods
 from judging.results import figures
 
 TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
@@ -50,7 +51,13 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
     """The archives of results that were asked for; a post asks for one."""
     member = access.member_for(request, slug, right="manage")
     if request.method == "POST":
-        jobs.want(member.project, access.seated(member), _wish(request, member))
+        wish = _wish(request, member)
+        try:
+            freezing.check(member.project, texts=wish.texts, replies=wish.replies)
+        except Refused as error:
+            messages.error(request, str(error))
+        else:
+            jobs.want(member.project, access.seated(member), wish)
         return redirect("archives", slug)
     found = jobs.of_project(member.project)
     context = {

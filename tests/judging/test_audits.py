@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import tasktypes
+from annotation import seals, tasktypes
 from annotation.models import Item, Project, Resolution, Slot
 from judging.engine import storing
 from judging.engine.storing import Result
@@ -123,6 +123,13 @@ def test_again_is_nothing_new_and_more_adds_to_what_was_drawn(project: Project) 
     assert audit(project, run, n=2).report.unchanged == 2
     assert audit(project, run, n=4).report.new == 2
     assert before < {item.key for item in items()}
+
+
+def test_an_audit_of_a_sealed_project_is_sealed(project: Project) -> None:
+    run = judged(project)
+    assert not audit(project, run).project.sealed
+    seals.seal(run.project)
+    assert audit(project, run).project.sealed
 
 
 def test_the_seed_decides_which_items_are_drawn(project: Project) -> None:

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
-from annotation import importing, tasktypes
+from annotation import importing, seals, tasktypes
 from annotation.importing import sources
 from annotation.importing.drafts import Draft, required_columns
 from annotation.importing.mapping import guess
@@ -82,6 +82,8 @@ class Command(BaseCommand):
                 raise files.refusal("No row can be used; nothing was imported.")
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task)
+            if project and source.password and not options["dry_run"]:
+                seals.seal(project)
             stream = files.watched(chain(bad, [first], drafts), self.stderr)
             report = importing.store(
                 project, stream, accept=options["accept"], dry_run=options["dry_run"]

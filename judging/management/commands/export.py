@@ -9,7 +9,7 @@ from annotation import instants
 from annotation.errors import FieldError
 from annotation.models import Event, Project
 from formats.writers import FILES, Packed, write_file
-from judging import cards, exported, exporting
+from judging import cards, exported, exporting, passwords
 from judging.exported import Wish
 from judging.results import tables
 
@@ -30,6 +30,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--canary", action="store_true", help="mark every row as test data, with a new string"
         )
+        parser.add_argument(
+            "--encrypt", action="store_true", help="a zip under a password, which is shown once"
+        )
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,10 +40,11 @@ class Command(BaseCommand):
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
         output = options["output"]
-        said = {name: options[name] for name in ("snapshot", "licence", "canary")}
+        said = {name: options[name] for name in ("snapshot", "licence", "canary", "encrypt")}
         wish = Wish(options["table"], options["format"], **said)
         canary = exporting.canary() if wish.canary else ""
-        packed = Packed(wish.table, card=cards.card(project, wish, canary, timezone.now()))
+        password = passwords.new() if wish.encrypt else ""
+        packed = Packed(wish.table, password, cards.card(project, wish, canary, timezone.now()))
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
@@ -67,5 +71,8 @@ class Command(BaseCommand):
             snapshot=wish.snapshot,
             licence=wish.licence,
             canary=canary,
+            encrypted=wish.encrypt,
         )
         self.stderr.write(f"{count:,} rows of {options['table']} written to {output}")
+        if password:
+            self.stderr.write(f"Its password, which is kept nowhere: {password}")

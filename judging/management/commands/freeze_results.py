@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.errors import Refused
 from annotation.models import Event, Project
 from charts import files
 from judging.management import told
@@ -62,7 +63,7 @@ class Command(BaseCommand):
                 f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
                 returncode=2,
             ) from error
-        except files.NotMade as error:
+        except (files.NotMade, Refused) as error:
             raise CommandError(str(error)) from error
         finally:
             part.unlink(missing_ok=True)

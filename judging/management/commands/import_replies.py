@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from annotation import seals
 from annotation.management import files
 from annotation.models import Project
 from formats.readers import REPLIES, unlocked
@@ -62,6 +63,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = _project(options["project"])
+        if options["password"] and not options["dry_run"]:
+            seals.seal(project)
         with files.errors(options["errors"]) as file:
             try:
                 parts, bad = _parts(project, _rows(options), options)

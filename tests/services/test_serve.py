@@ -35,11 +35,11 @@ def start(port: int, var: Path) -> subprocess.Popen[str]:
 
 
 def status(address: str) -> int:
-    """The HTTP status of a page, waiting for the server to come up; 0 after 30 s."""
-    deadline = time.monotonic() + 30
+    """The HTTP status of a page, waiting for the server to come up; 0 after two minutes."""
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
-            return urllib.request.urlopen(address, timeout=5).status
+            return urllib.request.urlopen(address, timeout=20).status
         except urllib.error.HTTPError as error:
             return error.code
         except OSError:

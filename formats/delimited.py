@@ -1,6 +1,7 @@
 """CSV and TSV: quoted fields may hold line breaks, the first row names the columns."""
 
 import csv
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from textwrap import shorten
 from typing import BinaryIO
@@ -19,7 +20,7 @@ def rows(
     """
     _allow_long_fields(limits)
     records = _records(Lines(stream, file, limits), file, delimiter)
-    header = _header(next(records, None), file, required)
+    header = _header(next(records, None), file, required, limits)
     line = 0
     for line, fields in records:
         yield _row(file, line, header, fields, limits)
@@ -86,16 +87,22 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
             yield line, fields
 
 
-def _header(record: tuple[int, list[str]] | None, file: str, required: Sequence[str]) -> list[str]:
+def _header(
+    record: tuple[int, list[str]] | None, file: str, required: Sequence[str], limits: Limits
+) -> list[str]:
     if record is None:
         raise FormatError(f"{file}: the file is empty. Give a file with a header and rows.")
+    if len(record[1]) > limits.columns:
+        raise FormatError(
+            f"{file}, line {record[0]}: names more than {limits.columns:,} columns. Leave some out."
+        )
     names = [name.strip() for name in record[1]]
     if not all(names) or any("\0" in name for name in names):
         raise FormatError(
             f"{file}, line {record[0]}: a column has no usable name (found: {_listed(names)!r}). "
             "The first row must name every column."
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise FormatError(
             f"{file}, line {record[0]}: columns named twice: {_listed(twice)}. Rename them."

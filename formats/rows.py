@@ -42,9 +42,9 @@ class BadRow:
 class Limits:
     """How much is taken before a file is refused.
 
-    `field_bytes` and `row_bytes` bound one value and one record in UTF-8. The others guard
-    against archives made to burst: `total_bytes` unpacked, `ratio` of unpacked to packed bytes,
-    and `files` in an archive or folder.
+    `field_bytes` and `row_bytes` bound one value and one record in UTF-8, `columns` how many a
+    header may name. The others guard against archives made to burst: `total_bytes` unpacked,
+    `ratio` of unpacked to packed bytes, and `files` in an archive or folder.
     """
 
     field_bytes: int = 1_000_000
@@ -52,6 +52,7 @@ class Limits:
     total_bytes: int = 1 << 30
     ratio: int = 200
     files: int = 10_000
+    columns: int = 10_000
 
 
 DEFAULT_LIMITS = Limits()

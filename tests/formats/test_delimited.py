@@ -111,6 +111,13 @@ def test_a_row_is_never_gathered_beyond_its_limit(tmp_path, row):
         read_csv(path, Limits(row_bytes=250))
 
 
+def test_a_header_is_as_wide_as_its_limit_and_no_wider(tmp_path):
+    path = write(tmp_path, "a,b,c\n1,2,3\n")
+    assert len(list(read_csv(path, Limits(columns=3)))) == 1
+    with pytest.raises(FormatError, match="line 1: names more than 2 columns"):
+        read_csv(path, Limits(columns=2))
+
+
 def test_an_endless_line_is_given_up_at_the_limit(tmp_path):
     path = write(tmp_path, "gold\n" + "x" * 5_000_000)
     tracemalloc.start()

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
+from annotation import programs
 from annotation.models import Item, Membership, Role
 from annotation.uploads import jobs
 from tests.browser.conftest import OpenPage
@@ -47,7 +48,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             time.sleep(0.1)
         connections.close_all()
 
-    monkeypatch.setattr(jobs.programs, "run", run)
+    monkeypatch.setattr(programs, "run", run)
     thread = threading.Thread(target=look)
     thread.start()
     yield

@@ -4,6 +4,7 @@ The same steps are made in two worlds that differ in one thing: whether the seco
 a check. What the server says then must be the same, but for names, keys and times.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -109,6 +110,8 @@ class World:
         key = f"{self.keys[1]}-{self.member.project.slug}"
         yield self.ask("vet", item=key)
         yield self.ask("vet-siblings", item=key)
+        held = self.pages.get(reverse("my-data-file")).json()["projects"]
+        yield self.plain(json.dumps(held, indent=1))
 
 
 def world(draw: Callable[[float], None], *, probe: bool) -> World:

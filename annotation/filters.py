@@ -8,7 +8,7 @@ from django import forms
 
 from annotation import taxonomy
 from annotation.leads import behind
-from annotation.models import Item, Label, Project
+from annotation.models import Item, Label, Project, Resolution
 from annotation.querysets import ItemQuerySet, LabelQuerySet
 
 UNRESOLVED = "none"
@@ -150,3 +150,16 @@ class LabelFilter(filters.FilterSet):
 
     def counting(self, labels: LabelQuerySet, name: str, value: bool) -> LabelQuerySet:
         return labels.counted() if value else labels.not_counted()
+
+
+class ResolutionFilter(filters.FilterSet):
+    """Resolutions of one item, of one value, or only those that hold now."""
+
+    item = filters.CharFilter(field_name="item__key", max_length=200)
+    value = filters.CharFilter(max_length=40)
+    source = filters.ChoiceFilter(choices=Resolution.Source.choices)
+    current = filters.BooleanFilter()
+
+    class Meta:
+        model = Resolution
+        fields: list[str] = []

@@ -15,6 +15,8 @@ urlpatterns = [
     path("", include("annotation.api.settings")),
     path("", include("annotation.api.guidelines")),
     path("", include("annotation.api.members")),
+    path("", include("annotation.api.resolutions")),
+    path("", include("annotation.api.assigning")),
     path("", include("annotation.api.snapshots")),
     path("", include("judging.api.making")),
     path("", include("judging.api.runs")),

@@ -18,7 +18,7 @@ WRITES = {
     "label": (
         "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
         " api-case-next api-case-labels api-case-requests api-comments api-comments-withdraw"
-        " api-guidelines-read"
+        " api-guidelines-read api-skip"
     ),
     "run": (
         "api-runs api-runs-estimate api-runs-pilot api-runs-derive api-run-pause api-run-resume"
@@ -28,7 +28,8 @@ WRITES = {
         " api-strategy-preview api-strategy-parse api-endpoint-test"
     ),
     "manage": (
-        "api-endpoints api-endpoint api-member api-hand-over api-invitations api-invitation"
+        "api-known api-known-release api-assignments api-assignments-back api-priorities"
+        " api-archives api-endpoints api-endpoint api-member api-hand-over api-invitations api-invitation"
         " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),

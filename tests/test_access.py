@@ -18,6 +18,7 @@ from annotation.snapshots import freezing
 from annotation.uploads import jobs as imports
 from config.environment import OpenID
 from judging import exporting
+from judging.paper import jobs as archives
 from judging.preparing import selecting
 from judging.running import runs
 from tests.builders import Cast, cast, make_item, make_resolution
@@ -213,16 +214,22 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/hand-over/": {"POST": "manage"},
     "api/v1/projects/<slug:slug>/invitations/": {"GET": "manage", "POST": "manage"},
     "api/v1/projects/<slug:slug>/invitations/<path:invited>/": {"DELETE": "manage"},
+    "api/v1/projects/<slug:slug>/queue/skip/": {"POST": "label"},
+    "api/v1/projects/<slug:slug>/resolutions/": {"GET": "items"},
+    "api/v1/projects/<slug:slug>/known/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/known/release/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/assignments/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/assignments/back/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/priorities/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/archives/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/archives/<int:number>/": {"GET": "manage"},
+    "api/v1/projects/<slug:slug>/archives/<int:number>/file/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/imports/": {"GET": "manage", "POST": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/columns/": {"PUT": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/start/": {"POST": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/cancel/": {"POST": "manage"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/rows/": {"GET": "manage"},
-    "api/v1/projects/<slug:slug>/settings/": {"GET": "manage", "PATCH": "manage"},
-    "api/v1/projects/<slug:slug>/guidelines/": {"GET": "enter", "PUT": "manage"},
-    "api/v1/projects/<slug:slug>/guidelines/versions/": {"GET": "enter"},
-    "api/v1/projects/<slug:slug>/guidelines/read/": {"POST": "enter"},
     "api/v1/projects/<slug:slug>/imports/<int:number>/problems/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/items/": {"GET": "items"},
     "api/v1/projects/<slug:slug>/items/<path:key>/": {"GET": "items"},
@@ -295,6 +302,7 @@ def world(db: None, settings: Any) -> World:
     make_run(people)
     freezing.freeze(snapshots.want(people.project, None, "v1"))
     exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
+    archives.want(people.project, people.lead, archives.Wish([1]))
     make_import(people)
     return World(people, names_in(people, "a/b"))
 

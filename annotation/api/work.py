@@ -26,6 +26,7 @@ from annotation.api.serializers import (
     OfferSerializer,
     ProjectDetailSerializer,
     ProjectSerializer,
+    ShownSerializer,
     SubmissionSerializer,
 )
 from annotation.filters import LabelFilter
@@ -115,6 +116,17 @@ def corrections(request: Request, slug: str) -> Response:
     return Response(OfferSerializer(offer).data, status=201)
 
 
+@extend_schema(request=ShownSerializer, responses={204: None, **SUBMISSION_PROBLEMS})
+@api_view(["POST"])
+def skip(request: Request, slug: str) -> Response:
+    """Put the shown item aside: the queue brings you others, and this one no more."""
+    member = access.member_for(request, slug, right="label")
+    body = ShownSerializer(data=request.data)
+    checked(body)
+    queue.skip(member, body.shown())
+    return Response(status=204)
+
+
 @extend_schema(request=None, responses={200: OfferSerializer, **SUBMISSION_PROBLEMS})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
@@ -136,6 +148,7 @@ urlpatterns = [
     path("projects/", ProjectList.as_view(), name="api-projects"),
     path("projects/<slug:slug>/", project, name="api-project"),
     path("projects/<slug:slug>/queue/next/", next_item, name="api-next"),
+    path("projects/<slug:slug>/queue/skip/", skip, name="api-skip"),
     path("projects/<slug:slug>/labels/", LabelList.as_view(), name="api-labels"),
     path("projects/<slug:slug>/corrections/", corrections, name="api-corrections"),
     path("projects/<slug:slug>/undo/", undo, name="api-undo"),

@@ -161,6 +161,14 @@ class ResolutionQuerySet(models.QuerySet[Any]):
     def of_project(self, project: Project) -> ResolutionQuerySet:
         return self.filter(item__project=project)
 
+    def for_purposes(self, purposes: Iterable[str]) -> ResolutionQuerySet:
+        return self.filter(item__purpose__in=list(purposes), item__deleted_at=None)
+
+    def for_list(self) -> ResolutionQuerySet:
+        """Oldest first, without texts."""
+        shown = self.select_related("item", "revision", "member").order_by("pk")
+        return shown.defer("revision__texts", "item__fields")
+
     def adjudicated_in(self, project: Project) -> ResolutionQuerySet:
         """What was decided of live items, the last first."""
         decided = self.current().filter(item__project=project, source="adjudicated")

@@ -1,18 +1,31 @@
-"""The API of what leaves for a paper: the methods in words."""
+"""The API of what leaves for a paper: the methods in words, and archives of results."""
 
-from django.http import Http404
+from dataclasses import replace
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import FileResponse, Http404
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS
+from annotation.api.answering import PROBLEMS, REFUSED, Conflict, ProblemSerializer, checked
+from annotation.api.formed import wrong
+from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
+from annotation.models import Job, Membership
 from judging.api.results import RUN_PARAMETER
-from judging.paper import methods
+from judging.models import Run
+from judging.paper import jobs, methods
 from judging.results import figures
+
+LATE = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
 
 
 class MethodsSerializer(serializers.Serializer[methods.Paragraph]):
@@ -35,4 +48,111 @@ def said(request: Request, slug: str) -> Response:
     return Response(MethodsSerializer(methods.paragraph(member.project, runs)).data)
 
 
-urlpatterns = [path("projects/<slug:slug>/methods/", said, name="api-methods")]
+class ArchiveAskedSerializer(serializers.Serializer[Any]):
+    """Which runs, by their numbers; without any, all that are not put away. With `texts` the
+    archive holds the texts of items, with `replies` what evaluators said."""
+
+    runs = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2_147_483_647),
+        default=list,
+        max_length=1_000,
+    )
+    texts = serializers.BooleanField(default=False)
+    replies = serializers.BooleanField(default=False)
+
+
+class ArchiveSerializer(serializers.Serializer[Job]):
+    """An archive of results: data, figures and digests, of which anybody makes the same figures.
+    `file`: whether there is one to take; a failed one says why in `message`."""
+
+    number = serializers.IntegerField(source="result.number")
+    runs = serializers.ListField(source="result.runs", child=serializers.IntegerField())
+    texts = serializers.BooleanField(source="result.texts")
+    replies = serializers.BooleanField(source="result.replies")
+    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    state = serializers.ChoiceField(choices=Job.State.choices)
+    message = serializers.CharField()
+    bytes = serializers.IntegerField(source="result.bytes", default=None, allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    file = serializers.SerializerMethodField()
+
+    def get_file(self, job: Job) -> bool:
+        return _is_there(job)
+
+
+class ArchiveList(ListAPIView[Job]):
+    """The archives of results that were asked for, the last first."""
+
+    serializer_class = ArchiveSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Job]:
+        if getattr(self, "swagger_fake_view", False):
+            return Job.objects.none()
+        lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
+        return jobs.of_project(lead.project).order_by("-pk")
+
+    @extend_schema(
+        parameters=[KEY],
+        request=ArchiveAskedSerializer,
+        responses={201: ArchiveSerializer, **REFUSED, **LATE},
+    )
+    @once("manage")
+    def post(self, request: Request, slug: str) -> Response:
+        """Have a worker make an archive. A job like others, it is cancelled among them."""
+        lead = access.member_for(request, slug, right="manage")
+        wish = jobs.Wish(**checked(ArchiveAskedSerializer(data=request.data)))
+        shown = Run.objects.in_project(lead.project).for_results().shown()
+        numbers = [run.number for run in shown]
+        if unknown := sorted(set(wish.runs) - set(numbers)):
+            raise wrong({"runs": [f"There is no run {number} to show." for number in unknown]})
+        chosen = [number for number in numbers if number in wish.runs] or numbers
+        job = jobs.want(lead.project, access.seated(lead), replace(wish, runs=chosen))
+        return Response(ArchiveSerializer(job).data, status=201)
+
+
+@extend_schema(responses={200: ArchiveSerializer, **PROBLEMS})
+@api_view(["GET"])
+def archive(request: Request, slug: str, number: int) -> Response:
+    """One archive and how far it is."""
+    lead = access.member_for(request, slug, right="manage")
+    return Response(ArchiveSerializer(_numbered(lead, number)).data)
+
+
+@extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE})
+@api_view(["GET"])
+def archive_file(request: Request, slug: str, number: int) -> FileResponse:
+    """The file of an archive, once it is made."""
+    lead = access.member_for(request, slug, right="manage")
+    job = _numbered(lead, number)
+    if not _is_there(job):
+        raise Conflict(f"Archive {number} has no file (any more). See its state, or ask anew.")
+    return FileResponse(
+        jobs.path(job).open("rb"),
+        as_attachment=True,
+        filename=f"{slug}-results-{number}.zip",
+        content_type="application/octet-stream",
+    )
+
+
+def _numbered(lead: Membership, number: int) -> Job:
+    found = jobs.of_project(lead.project).filter(result__number=number).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _is_there(job: Job) -> bool:
+    return job.state == Job.State.FINISHED and jobs.path(job).exists()
+
+
+ARCHIVES = "projects/<slug:slug>/archives/"
+
+urlpatterns = [
+    path("projects/<slug:slug>/methods/", said, name="api-methods"),
+    path(ARCHIVES, ArchiveList.as_view(), name="api-archives"),
+    path(ARCHIVES + "<int:number>/", archive, name="api-archive"),
+    path(ARCHIVES + "<int:number>/file/", archive_file, name="api-archive-file"),
+]

@@ -56,7 +56,7 @@ def test_what_was_ended_meanwhile_opens_nothing(people: Cast, used: bool) -> Non
     if used:
         assert status(client, people.project.slug) == 200
     Membership.objects.filter(pk=people.annotator.pk).update(active=False)
-    assert status(client, people.project.slug) == 404
+    assert status(client, people.project.slug) == 403
     Membership.objects.filter(pk=people.annotator.pk).update(active=True)
     ApiToken.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
     assert status(client, people.project.slug) == 401

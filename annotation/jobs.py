@@ -1,5 +1,5 @@
-"""Jobs that a worker has done by a program of its own: a lease that is prolonged while the program
-runs, and what becomes of the job when it ends.
+"""Jobs that workers take under a lease. Of those that are done by a program of its own the lease is
+prolonged while the program runs, and what became of the job is noted when it ends.
 
 A kind of job names the program; its number is one of the project's jobs of that kind.
 """
@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation import programs, writing
 from annotation.models import Job, Membership, Project
-from annotation.settings import free
 
 # A worker that was killed is noticed after this long.
 LEASE = timedelta(seconds=60)
@@ -35,6 +34,12 @@ def of_project(project: Project, kind: str) -> QuerySet[Job]:
     return Job.objects.filter(project=project, kind=kind).select_related("project", "member")
 
 
+def free(now: datetime) -> Q:
+    """Jobs that nobody is at. Where somebody is, `result` says until when."""
+    gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
+    return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
+
+
 def due(kind: str, now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone."""
     return list(Job.objects.filter(free(now), kind=kind).values_list("pk", flat=True))
@@ -45,10 +50,10 @@ def unfinished(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.pk, finished_at=None)
 
 
-def take(job_id: int, kind: str, **asked: Any) -> Job | None:
+def take(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
     """Have a job until LEASE is over; None if it is not free, or not (any more) as it is `asked`
     for, by the lookups of a filter."""
-    now = timezone.now()
+    now = now or timezone.now()
     with writing.transact():
         found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=kind, **asked)
         job = found.select_related("project").filter(pk=job_id).first()

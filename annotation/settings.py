@@ -8,13 +8,13 @@ places are added where they lack, and ones that nobody has begun are closed.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation import assigning, known, tasktypes, writing
+from annotation import assigning, jobs, known, tasktypes, writing
 from annotation.answers import PRACTICE, PROBE
 from annotation.errors import Stale
 from annotation.fields import Field
@@ -35,8 +35,6 @@ _RECKONING = frozenset({"median", "three"})
 AT_ONCE = 1_000
 # A worker is at it for so many seconds, then the next one takes over.
 SLICE = 30.0
-# A worker that was killed is noticed after this long.
-LEASE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def apply(
 
 def due(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone, in one query."""
-    return list(Job.objects.filter(free(now), kind=IN_LINE).values_list("pk", flat=True))
+    return jobs.due(IN_LINE, now)
 
 
 def work(
@@ -115,13 +113,14 @@ def work(
     """Give items as many places as the settings ask for, for up to `seconds`; whether all are
     done. False as well if another worker is at it; again is nothing new.
 
-    What is left waits for the next worker; so does everything, until LEASE is over, if this one
-    fails.
+    What is left waits for the next worker; so does everything, until the lease is over, if this
+    one fails.
     """
     now = now or timezone.now()
-    after = _take(job_id, now)
-    if after is None:
+    job = jobs.take(job_id, IN_LINE, now=now)
+    if job is None:
         return False
+    after = int(job.result.get("after", 0))
     ends, done, all_done = time.monotonic() + seconds, 0, False
     project = Project.objects.select_related("task_type").get(jobs=job_id)
     for step in assigning.in_line(project, now=now, after=after):
@@ -131,24 +130,6 @@ def work(
     else:
         all_done = True
     return _leave(job_id, project, done, None if all_done else after)
-
-
-def free(now: datetime) -> Q:
-    """Jobs that nobody is at. Where somebody is, `result` says until when, and where they are."""
-    gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
-    return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
-
-
-def _take(job_id: int, now: datetime) -> int | None:
-    """Take the job until LEASE is over; behind which item to go on, None if it is not free."""
-    with writing.transact():
-        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=IN_LINE)
-        job = found.filter(pk=job_id).first()
-        if job is None:
-            return None
-        job.state, job.result["until"] = Job.State.RUNNING, (now + LEASE).timestamp()
-        job.save(update_fields=["state", "result"])
-        return int(job.result.get("after", 0))
 
 
 def _leave(job_id: int, project: Project, done: int, after: int | None) -> bool:

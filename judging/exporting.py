@@ -15,7 +15,6 @@ from django.utils import timezone
 from annotation import instants, jobs, writing
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import Ended
-from annotation.settings import free
 from formats.writers import Packed, beside, ending, write_file
 from judging import cards, exported, passwords
 from judging.exported import Wish
@@ -72,7 +71,7 @@ def password_for(job: Job, member: Membership) -> str:
 def due(now: datetime) -> list[int]:
     """The ids of exports that wait for a worker, whose worker is gone, or whose time is over."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
-    found = Job.objects.filter(free(now) | over & Q(result__deleted=False), kind=KIND)
+    found = Job.objects.filter(jobs.free(now) | over & Q(result__deleted=False), kind=KIND)
     return list(found.values_list("pk", flat=True))
 
 

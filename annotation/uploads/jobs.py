@@ -17,7 +17,6 @@ from annotation import jobs, writing
 from annotation.errors import Stale
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import Ended
-from annotation.settings import free
 from annotation.uploads import places, reading
 
 KIND = "import"
@@ -90,7 +89,7 @@ def cancel(job: Job, member: Membership, now: datetime) -> bool:
 
 def due(now: datetime) -> list[int]:
     """The ids of imports that wait for a worker, whose worker is gone, or whose time is over."""
-    asked = free(now) & Q(result__step__in=[places.CHECK, places.STORE])
+    asked = jobs.free(now) & Q(result__step__in=[places.CHECK, places.STORE])
     over = Q(result__deleted=False, result__expires__lte=now.timestamp())
     found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=KIND)
     return list(found.values_list("pk", flat=True))

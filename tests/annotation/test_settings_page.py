@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, importing, known, settings
+from annotation import assigning, importing, jobs, known, settings
 from annotation.models import Event, Job, Label, Membership, Project, Slot
 from annotation.views.settings import SettingsForm
 from tests.builders import make_item, make_known, make_member, make_project, say, take
@@ -139,7 +139,7 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
         with pytest.raises(KeyboardInterrupt):
             settings.work(job.pk)
     assert settings.due(timezone.now()) == []
-    later = timezone.now() + settings.LEASE
+    later = timezone.now() + jobs.LEASE
     assert settings.due(later) == [job.pk]
     assert settings.work(job.pk, now=later)
 

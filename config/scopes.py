@@ -29,7 +29,8 @@ WRITES = {
     ),
     "manage": (
         "api-known api-known-release api-assignments api-assignments-back api-priorities"
-        " api-archives api-endpoints api-endpoint api-member api-hand-over api-invitations api-invitation"
+        " api-archives api-endpoints api-endpoint"
+        " api-member api-hand-over api-invitations api-invitation"
         " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),

@@ -1,5 +1,7 @@
 """What a project holds of the items that come in: nothing yet, the same, or something else."""
 
+from array import array
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,16 +34,78 @@ class Known:
     deleted: bool = False
     decided: tuple[Any, ...] | None = None
 
+    def has(self, draft: Draft) -> bool:
+        """Whether it has, or had, the texts of the draft."""
+        return draft.digest in self.digests
 
-def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Known]:
+    def others(self, draft: Draft) -> list[str]:
+        """What the draft says otherwise, beside the texts."""
+        said = _said(draft)
+        return [name for name in said if said[name] != self.facts[name]]
+
+    def is_decided_otherwise(self, draft: Draft) -> bool:
+        said = _decided(draft)
+        return bool(said and self.decided and said != self.decided)
+
+    @property
+    def repeats(self) -> bool:
+        return bool(self.facts["repeats"])
+
+
+class Imagined:
+    """What is known of a key in a dry run: enough to compare with, in some hundred bytes, since it
+    is kept of every row of a file."""
+
+    __slots__ = ("_prints", "is_decided", "repeats")
+    deleted = False
+
+    def __init__(self, draft: Draft) -> None:
+        self._prints = _prints(draft).tobytes()
+        self.is_decided, self.repeats = draft.decided is not None, bool(draft.repeats)
+
+    def has(self, draft: Draft) -> bool:
+        return self._same(draft)[0]
+
+    def others(self, draft: Draft) -> list[str]:
+        same = self._same(draft)[2:]
+        return [name for name, alike in zip(_said(draft), same, strict=True) if not alike]
+
+    def is_decided_otherwise(self, draft: Draft) -> bool:
+        return bool(draft.decided and self.is_decided and not self._same(draft)[1])
+
+    def _same(self, draft: Draft) -> list[bool]:
+        before, now = array("q", self._prints), _prints(draft)
+        return [one == other for one, other in zip(before, now, strict=True)]
+
+
+Entry = Known | Imagined
+
+
+def _prints(draft: Draft) -> "array[int]":
+    """A number each for its texts, what was decided of it, and each thing beside; equal of what is
+    equal, and else almost never."""
+    told = (draft.digest, _decided(draft), *_said(draft).values())
+    return array("q", [hash(_hashable(one)) for one in told])
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        return frozenset((name, _hashable(one)) for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    # Of -1 and -2 Python makes the same.
+    return ("negative", -value) if isinstance(value, int | float) and value < 0 else value
+
+
+def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Entry]:
     """What the project holds under the keys of the drafts and under those that they repeat."""
     known: dict[str, Known] = {}
     if project is None:
-        return known
+        return {}
     keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
     items = list(Item.objects.filter(project=project, key__in=keys).select_related("duplicate_of"))
     if not items:
-        return known
+        return {}
     right = {one.item_id: one for one in Resolution.objects.current().known().of_items(items)}
     for item in items:
         facts = _facts(item, right.get(item.pk))
@@ -52,10 +116,10 @@ def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Known]:
     stored = Revision.objects.filter(item__in=items)
     for key, digest in stored.values_list("item__key", "digest"):
         known[key].digests.add(digest)
-    return known
+    return {**known}
 
 
-def sort_out(drafts: list[Draft], known: dict[str, Known], report: Report) -> list[Draft]:
+def sort_out(drafts: list[Draft], known: dict[str, Entry], report: Report) -> list[Draft]:
     """The drafts that are new; the others are counted as unchanged, bad or in conflict."""
     fresh = []
     for draft in drafts:
@@ -73,28 +137,27 @@ def sort_out(drafts: list[Draft], known: dict[str, Known], report: Report) -> li
     return fresh
 
 
-def _cannot_repeat(draft: Draft, known: dict[str, Known]) -> str:
+def _cannot_repeat(draft: Draft, known: dict[str, Entry]) -> str:
     if not draft.repeats:
         return ""
     original = known.get(draft.repeats)
     if original is None or original.deleted:
         return f"names {draft.repeats!r}, which is no item here. Put that item before this one."
-    if original.facts["repeats"]:
+    if original.repeats:
         return f"names {draft.repeats!r}, which repeats another item. Name that one."
     return ""
 
 
-def _conflict(entry: Known, draft: Draft) -> str:
+def _conflict(entry: Entry, draft: Draft) -> str:
     if entry.deleted:
         return "was deleted here; its key is kept. Restore the item instead of importing it."
-    if draft.digest not in entry.digests:
+    if not entry.has(draft):
         return (
             "exists with other texts. Nothing was changed; give the new texts a key of their own."
         )
-    said = _said(draft)
-    if other := [name for name in said if said[name] != entry.facts[name]]:
+    if other := entry.others(draft):
         return f"exists with other {', '.join(other)}. Nothing was changed; mend the row."
-    if draft.decided and entry.decided and entry.decided != _decided(draft):
+    if entry.is_decided_otherwise(draft):
         return "was decided otherwise when it was imported. Nothing was changed; adjudicate it."
     return ""
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation import answers, assigning, bulk, writing
 from annotation import known as known_answers
-from annotation.importing.comparing import Known, Report, known_of, sort_out
+from annotation.importing.comparing import Entry, Imagined, Report, known_of, sort_out
 from annotation.importing.drafts import Draft
 from annotation.models import (
     Event,
@@ -57,26 +57,36 @@ def store(
     `accept` takes items as already resolved (source: imported), as published data is: they get no
     slots. Otherwise each gets the slots that the project wants for it; one with a known answer,
     for practice or probes, gets none either way. A dry run stores nothing and also works for a
-    project that is not there yet (None); it keeps what it must know of every item.
+    project that is not there yet (None); of every item it keeps some hundred bytes.
     """
     report = Report()
-    imagined: dict[str, Known] = {}
-    for batch in _batches(drafts):
-        report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
-        good = [draft for draft in batch if isinstance(draft, Draft)]
-        if project is None or dry_run:
-            known = known_of(project, good) | _said_before(good, imagined)
-            fresh = sort_out(good, known, report)
-            imagined.update((draft.key, known[draft.key]) for draft in fresh)
-            continue
+    if project is None or dry_run:
+        _imagine(project, drafts, report)
+        return report
+    for good in _good(drafts, report):
         with writing.transact():
             # A crash ends the import, which is then begun anew, and finds what is lacking.
             bulk.lazily()
             _lock(project)
             _insert(project, sort_out(good, known_of(project, good), report), accept=accept)
-    if project and not dry_run:
-        _record(project, report, accept, member)
+    _record(project, report, accept, member)
     return report
+
+
+def _imagine(project: Project | None, drafts: Iterable[Draft | BadRow], report: Report) -> None:
+    """What would become of the drafts."""
+    imagined: dict[str, Imagined] = {}
+    for good in _good(drafts, report):
+        known = known_of(project, good) | _said_before(good, imagined)
+        fresh = sort_out(good, known, report)
+        imagined.update((draft.key, Imagined(draft)) for draft in fresh)
+
+
+def _good(drafts: Iterable[Draft | BadRow], report: Report) -> Iterator[list[Draft]]:
+    """The drafts, as many as are stored at a time; bad rows are noted."""
+    for batch in _batches(drafts):
+        report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
+        yield [draft for draft in batch if isinstance(draft, Draft)]
 
 
 def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]:
@@ -93,7 +103,7 @@ def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]
         yield batch
 
 
-def _said_before(drafts: list[Draft], imagined: dict[str, Known]) -> dict[str, Known]:
+def _said_before(drafts: list[Draft], imagined: dict[str, Imagined]) -> dict[str, Entry]:
     """What was imagined of the keys of the drafts and of those that they repeat."""
     keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
     return {key: imagined[key] for key in keys & imagined.keys()}

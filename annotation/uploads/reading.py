@@ -3,7 +3,7 @@
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from django.conf import settings
@@ -71,16 +71,16 @@ def _note(job: Job, count: int) -> None:
 
 def _told(job: Job, report: importing.Report) -> dict[str, Any]:
     """The counts, and the rows that were not taken: the first of them, and all as files."""
-    told = [*_problems(job, report)]
+    told = [*islice(_problems(job, report), SHOWN)]
     with places.problems(job).open("w", encoding="utf-8", newline="") as stream:
-        write_csv(told, COLUMNS, stream)
+        write_csv(_problems(job, report), COLUMNS, stream)
     return {
         "rows": report.rows,
         "new": report.new,
         "unchanged": report.unchanged,
         "conflicts": len(report.conflicts),
         "bad": len(report.bad),
-        "problems": told[:SHOWN],
+        "problems": told,
         "mend": bool(told) and _write_rows(job, [*report.bad, *report.conflicts]),
     }
 

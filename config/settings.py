@@ -83,7 +83,8 @@ def _database() -> dict[str, Any]:
     return database
 
 
-VAR_DIR.mkdir(parents=True, exist_ok=True)
+# The database, files of imports and exports: for no other user of the machine.
+VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
 # Deployments may share a Redis; each has a database of its own.

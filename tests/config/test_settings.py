@@ -106,6 +106,13 @@ def test_the_embedded_default_makes_a_secret_key_once_and_keeps_it_from_others(
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
 
 
+def test_what_is_kept_is_for_no_other_user_of_the_machine(
+    settings_from: Settings, tmp_path: Path
+) -> None:
+    settings_from(VAR_DIR=str(tmp_path / "new" / "var"))
+    assert (tmp_path / "new" / "var").stat().st_mode & 0o077 == 0
+
+
 def test_postgresql_and_redis_mean_a_deployment_with_workers_of_its_own(
     settings_from: Settings,
 ) -> None:

@@ -63,12 +63,14 @@ def store(
     if project is None or dry_run:
         _imagine(project, drafts, report)
         return report
-    for good in _good(drafts, report):
-        with writing.transact():
-            # A crash ends the import, which is then begun anew, and finds what is lacking.
-            bulk.lazily()
-            _lock(project)
-            _insert(project, sort_out(good, known_of(project, good), report), accept=accept)
+    with bulk.Log() as log:
+        for good in _good(drafts, report):
+            with writing.transact():
+                # A crash ends the import, which is then begun anew, and finds what is lacking.
+                bulk.lazily()
+                _lock(project)
+                _insert(project, sort_out(good, known_of(project, good), report), accept=accept)
+            log.grown(sum(len(draft.written) for draft in good))
     _record(project, report, accept, member)
     return report
 

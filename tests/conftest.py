@@ -16,10 +16,13 @@ import pytest
 import redis
 from altair.utils import schemapi
 from django.conf import settings
+from django.core.management import call_command
 from django.db.backends.sqlite3.base import DatabaseOperations
 from playwright.sync_api import Browser, sync_playwright
 from psycopg import sql
 
+from annotation import programs
+from annotation.programs import Ended
 from config import celery_app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,6 +117,17 @@ def _audit_emptied_between_tests() -> Iterator[None]:
 def _counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts are not remembered because they took long: that is up to the machine's other work."""
     monkeypatch.setattr("annotation.seldom.DEAR", math.inf)
+
+
+@pytest.fixture
+def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker does jobs here: a program of its own could not see what a test has not committed."""
+
+    def run(command: list[str], **_: Any) -> Ended:
+        call_command(*command[2:])
+        return Ended(0, "")
+
+    monkeypatch.setattr(programs, "run", run)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from annotation.uploads import jobs, places, receiving
 from judging.engine import bell
 from tests.builders import TEXTS, Cast, cast
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
 PAGE = "/projects/fbi/import/"
 HEADER = ["Item ID", "Error type", "question", "Reference", "Changed answer", "weight"]
 CELLS = ["entity", TEXTS["prompt"], TEXTS["gold"], TEXTS["perturbed"], "3"]
@@ -41,17 +41,6 @@ def lead(people: Cast) -> Client:
     assert people.lead.account
     client.force_login(people.lead.account)
     return client
-
-
-@pytest.fixture(autouse=True)
-def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program of its own could not see what a test has not committed."""
-
-    def run(command: list[str], **_: Any) -> jobs.Ended:
-        call_command(*command[2:])
-        return jobs.Ended(0, "")
-
-    monkeypatch.setattr(programs, "run", run)
 
 
 def table(*rows: list[str], header: list[str] = HEADER) -> bytes:

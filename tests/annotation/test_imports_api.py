@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.test import Client
 
-from annotation import programs
 from annotation.models import ApiToken, Item, Project
 from annotation.uploads import jobs
 from tests.builders import TEXTS, Cast, cast
@@ -20,13 +18,7 @@ ROW = {"nr": "a", "category": "entity", **TEXTS}
 
 
 @pytest.fixture
-def people(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cast:
-    def run(command: list[str], **_: Any) -> jobs.Ended:
-        call_command(*command[2:])
-        return jobs.Ended(0, "")
-
-    # A program of its own could not see what a test has not committed.
-    monkeypatch.setattr(programs, "run", run)
+def people(settings: Any, tmp_path: Path, in_this_program: None) -> Cast:
     settings.VAR_DIR = tmp_path
     made = cast()
     Project.objects.filter(pk=made.project.pk).update(slug="fbi")

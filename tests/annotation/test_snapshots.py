@@ -230,18 +230,9 @@ def test_states_are_read_in_a_fixed_number_of_queries(
     assert found[0].value == "valid"
 
 
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a program of its own would do is done here: it would not see the tests' database."""
-
-    def run(job: Job, command: list[str], stopped: object) -> Ended:
-        call_command(*command[2:])
-        return Ended(0, "")
-
-    monkeypatch.setattr(jobs, "run", run)
-
-
-def test_a_worker_makes_what_was_asked_for_and_notes_it(people: Cast, here: None) -> None:
+def test_a_worker_makes_what_was_asked_for_and_notes_it(
+    people: Cast, in_this_program: None
+) -> None:
     snapshot = asking.want(people.project, people.lead, "v1")
     assert asking.work(snapshot.job_id)
     assert not asking.work(snapshot.job_id)
@@ -252,7 +243,7 @@ def test_a_worker_makes_what_was_asked_for_and_notes_it(people: Cast, here: None
     assert asking.due(timezone.now()) == []
 
 
-def test_the_command_makes_one_and_tells_its_digest(people: Cast, here: None) -> None:
+def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_program: None) -> None:
     said = io.StringIO()
     call_command("snapshot", project=people.project.slug, name="v1", stdout=said)
     digest = Snapshot.objects.get().digest

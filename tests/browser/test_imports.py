@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from annotation import programs
 from annotation.models import Item, Membership, Role
 from annotation.uploads import jobs
 from tests.browser.conftest import OpenPage
@@ -33,13 +31,9 @@ def lead(settings: Any, tmp_path: Path) -> Membership:
 
 
 @pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def worker(in_this_program: None) -> Iterator[None]:
     """A worker in a thread, whose programs run in it, where the test's database is."""
     stopped = threading.Event()
-
-    def run(command: list[str], **_: Any) -> jobs.Ended:
-        call_command(*command[2:])
-        return jobs.Ended(0, "")
 
     def look() -> None:
         while not stopped.is_set():
@@ -48,7 +42,6 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             time.sleep(0.1)
         connections.close_all()
 
-    monkeypatch.setattr(programs, "run", run)
     thread = threading.Thread(target=look)
     thread.start()
     yield

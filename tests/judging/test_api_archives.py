@@ -4,10 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
-from annotation import programs
-from annotation.programs import Ended
 from judging.paper import jobs
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client, make_items, make_judged
@@ -16,18 +13,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.databases]
 
 
 @pytest.fixture
-def people(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cast:
+def people(settings: Any, tmp_path: Path, in_this_program: None) -> Cast:
     settings.VAR_DIR = tmp_path
-    # A program of its own could not see what a test has not committed.
-    monkeypatch.setattr(programs, "run", _run)
     people = cast()
     make_judged(people.project, [(make_items(people.project, 1)[0], "detected")])
     return people
-
-
-def _run(command: list[str], **_: Any) -> Ended:
-    call_command(*command[2:])
-    return Ended(0, "")
 
 
 def address(people: Cast, end: str = "") -> str:

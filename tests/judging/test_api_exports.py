@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
-from annotation import programs
-from annotation.programs import Ended
 from judging import exporting
 from tests.builders import Cast, cast, make_item
 from tests.judging.builders_judging import api_client
@@ -18,18 +15,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.databases]
 
 
 @pytest.fixture
-def people(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cast:
+def people(settings: Any, tmp_path: Path, in_this_program: None) -> Cast:
     settings.VAR_DIR = tmp_path
-    # A program of its own could not see what a test has not committed.
-    monkeypatch.setattr(programs, "run", _run)
     made = cast()
     make_item(made.project, "a"), make_item(made.project, "b", category="spelling")
     return made
-
-
-def _run(command: list[str], **_: Any) -> Ended:
-    call_command(*command[2:])
-    return Ended(0, "")
 
 
 def ask(client: Client, people: Cast, **said: Any) -> Any:

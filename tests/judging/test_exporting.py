@@ -18,7 +18,7 @@ from judging import exporting
 from judging.engine import bell
 from tests.builders import Cast, cast, make_item, make_resolution, make_revision
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
 PAGE = "/projects/fbi/exports/"
 
 
@@ -36,17 +36,6 @@ def people(settings: Any, tmp_path: Path) -> Cast:
 @pytest.fixture
 def lead(people: Cast) -> Client:
     return signed_in(people, "lead")
-
-
-@pytest.fixture(autouse=True)
-def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program of its own could not see what a test has not committed."""
-
-    def run(command: list[str], **_: Any) -> Ended:
-        call_command(*command[2:])
-        return Ended(0, "")
-
-    monkeypatch.setattr(programs, "run", run)
 
 
 def signed_in(people: Cast, person: str) -> Client:

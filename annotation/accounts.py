@@ -1,10 +1,15 @@
 """The accounts of people, as site admins make and change them; every change is in the audit."""
 
+from importlib import import_module
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.http import HttpRequest
 
@@ -12,19 +17,33 @@ from annotation import auditing
 from annotation.models import Account
 
 RIGHTS_OF_ACCOUNTS = ("is_active", "is_staff", "is_superuser")
+# Ways in and rights that the administration would let one change past the audit: what of them a
+# site admin has to do is an action on accounts.
+NOT_OFFERED = (
+    *(EmailAddress, Authenticator, UserSession),
+    *(SocialAccount, SocialApp, SocialToken),
+    Group,
+)
 OF_A_PERSON = ("username", "first_name", "last_name", "email")
 
 
 class AccountAdmin(UserAdmin):
     """People who can sign in. What changes is in the audit, but no name and no address."""
 
-    actions = ("end_second_step",)
+    actions = ("end_second_step", "unlink")
 
     @admin.action(description="Switch two-step sign-in off (lost device)", permissions=["change"])
     def end_second_step(self, request: HttpRequest, accounts: Any) -> None:
         for account in accounts:
             if Authenticator.objects.filter(user=account).delete()[0]:
                 said = {"two-step sign-in": "off"}
+                auditing.note_account(account, person(request), new=said)
+
+    @admin.action(description="Unlink from the other service", permissions=["change"])
+    def unlink(self, request: HttpRequest, accounts: Any) -> None:
+        for account in accounts:
+            if SocialAccount.objects.filter(user=account).delete()[0]:
+                said = {"sign-in by another service": "unlinked"}
                 auditing.note_account(account, person(request), new=said)
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
@@ -58,6 +77,15 @@ class AccountAdmin(UserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # What a person did names them as long as it is kept; who leaves is made inactive.
         return False
+
+
+def not_offered() -> None:
+    """Take away what other applications registered, once they have."""
+    for name in ("account", "mfa", "socialaccount", "usersessions"):
+        import_module(f"allauth.{name}.admin")
+    import_module("django.contrib.auth.admin")
+    for model in NOT_OFFERED:
+        admin.site.unregister(model)
 
 
 def person(request: HttpRequest) -> Account:

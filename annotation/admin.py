@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation import members
-from annotation.accounts import AccountAdmin, person
+from annotation.accounts import AccountAdmin, not_offered, person
 from annotation.models import (
     Account,
     ApiToken,
@@ -49,6 +49,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 admin.site.register(Account, AccountAdmin)
+not_offered()
 
 
 def _word(value: Any) -> Any:

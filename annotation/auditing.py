@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from annotation import happenings
 from annotation.errors import Refused
 from annotation.models import Account, Event, Item, Project
 from annotation.querysets import EventQuerySet
@@ -79,7 +80,7 @@ def page(found: EventQuerySet, after: str = "", size: int = A_PAGE) -> Page:
 
 
 def entry(event: Event) -> Entry:
-    return Entry(event, who(event), event.kind.replace("-", " "), tuple(told(event)))
+    return Entry(event, who(event), happenings.words(event.kind), tuple(told(event)))
 
 
 def who(event: Event) -> str:

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation import programs, writing
-from annotation.models import Job, Membership, Project
+from annotation.models import Event, Job, Membership, Project
 
 # A worker that was killed is noticed after this long.
 LEASE = timedelta(seconds=60)
@@ -114,7 +114,11 @@ def cancel(job: Job, by: Membership) -> bool:
     """End a job that is not done; whether there was something to end."""
     ended = {"state": Job.State.FAILED, "message": f"Cancelled by {by.alias}."}
     with writing.transact():
-        return bool(unfinished(job).update(finished_at=timezone.now(), **ended))
+        if not unfinished(job).update(finished_at=timezone.now(), **ended):
+            return False
+        called = f"{job.kind} {job.result.get('number', '')}".strip()
+        Event.record("job cancelled", called, project_id=job.project_id, member_id=by.pk)
+        return True
 
 
 def _hold(job: Job) -> None:

@@ -55,8 +55,12 @@ class BudgetAdmin(admin.ModelAdmin):
     raw_id_fields = ("project",)
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
-        budgeting.set_cap(obj.project, obj.cap, None)
+        budgeting.set_cap(obj.project, obj.cap, None, account=person(request))
         obj.pk = Budget.objects.get(project=obj.project).pk
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # A project that may spend any amount has a budget without a cap.
+        return False
 
 
 @admin.register(StrategyVersion)

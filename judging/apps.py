@@ -1,3 +1,4 @@
+from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -8,6 +9,7 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
+        import_module("judging.happenings").register()
         pre_migrate.connect(_before, sender=self)
         post_migrate.connect(_after, sender=self)
 

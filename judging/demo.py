@@ -95,7 +95,7 @@ def note_made(project: Project) -> None:
 def project_from(path: Path, slug: str, name: str) -> Project:
     """The project with the example items, in an order in which categories come in turn."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
-    project = project or importing.create_project(slug, name=name)
+    project = project or importing.begin_project(slug, name=name)
     task = tasktypes.from_definition(project.task_type.definition)
     drafts = list(importing.check(READERS["jsonl"](path, DEFAULT_LIMITS), task))
     importing.store(project, _mixed(drafts))

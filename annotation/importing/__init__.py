@@ -4,12 +4,18 @@ from annotation.importing.ahead import ahead
 from annotation.importing.comparing import Report
 from annotation.importing.drafts import Draft, check
 from annotation.importing.items import store
-from annotation.importing.projects import create_project, store_task_type, task_type_version
+from annotation.importing.projects import (
+    begin_project,
+    create_project,
+    store_task_type,
+    task_type_version,
+)
 
 __all__ = [
     "Draft",
     "Report",
     "ahead",
+    "begin_project",
     "check",
     "create_project",
     "store",

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Max
 
 from annotation import tasktypes, writing
-from annotation.models import Project, TaskTypeVersion
+from annotation.models import Event, Project, TaskTypeVersion
 
 
 def task_type_version(slug: str) -> TaskTypeVersion:
@@ -33,3 +33,12 @@ def create_project(slug: str, *, task_type: str = "perturbation-vetting", **valu
     values.setdefault("name", slug.replace("-", " ").capitalize())
     values.setdefault("overlap", tasktypes.of_version(version).raters)
     return Project.objects.create(slug=slug, task_type=version, **values)
+
+
+def begin_project(slug: str, **values: Any) -> Project:
+    """The same, put into the audit."""
+    with writing.transact():
+        project = create_project(slug, **values)
+        new = {"slug": slug, "task type": str(project.task_type)}
+        Event.record("project", slug, project_id=project.pk, member_id=None, old={}, new=new)
+    return project

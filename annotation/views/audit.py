@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation import access, auditing, seeing
+from annotation import access, auditing, happenings, seeing
 from annotation.errors import Refused
 from annotation.models import Event, Membership, Project
 
@@ -26,7 +26,7 @@ class AuditForm(forms.Form):
         super().__init__(data)
         # A kind of which there is nothing is no mistake: a link may have been kept for later.
         kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
-        named = [(kind, kind.replace("-", " ")) for kind in kinds if kind]
+        named = [(kind, happenings.words(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
 
     def said(self) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
 def _command(job: Job) -> list[str]:
     command = jobs.manage("freeze_results", "-v", "0")
     command += ["--project", job.project.slug, "--output", str(path(job))]
+    command += [f"--member={job.member.alias}"] if job.member else []
     command += ["--run", *map(str, job.result["runs"])] if job.result["runs"] else []
     command += ["--with-texts"] if job.result["texts"] else []
     return command + (["--with-replies"] if job.result["replies"] else [])

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from annotation import writing
-from annotation.models import Item, Project
+from annotation.models import Event, Item, Project
 from judging.calling import outcomes, planning
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run, StrategyVersion
 from judging.preparing import pinning
@@ -94,10 +94,12 @@ def store(one: Recording, now: datetime) -> bool:
 
 def _endpoint(name: str) -> Endpoint:
     with writing.transact():
-        made, _ = Endpoint.objects.get_or_create(
+        found, made = Endpoint.objects.get_or_create(
             name=name, defaults={"provider": PROVIDER, "model": name}
         )
-    return made
+        if made:
+            Event.of_site("endpoint", name, None, old={}, new={"provider": PROVIDER})
+    return found
 
 
 def _batches(kept: Sequence[Transcript]) -> Iterator[Sequence[Transcript]]:

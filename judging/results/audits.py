@@ -128,7 +128,7 @@ def _shared(runs: Sequence[Run]) -> set[str]:
 def _project(slug: str) -> Project:
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None:
-        return importing.create_project(slug, task_type=TASK)
+        return importing.begin_project(slug, task_type=TASK)
     if project.task_type.slug != TASK:
         raise Refused(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.db.models import Count, Sum
 
 from annotation import writing
-from annotation.models import Event, Membership, Project
+from annotation.models import Account, Event, Membership, Project
 from judging.models import Budget, Call, Run
 from judging.querysets import CallQuerySet
 from judging.running.spending import PLACES, ZERO
@@ -78,11 +78,17 @@ def spendings(runs: Sequence[Run]) -> list[Spending]:
     return [Spending(run, replies.get(run.pk, 0), unknown.get(run.pk, 0)) for run in runs]
 
 
-def set_cap(project: Project, cap: Decimal | None, member: Membership | None) -> None:
+def set_cap(
+    project: Project,
+    cap: Decimal | None,
+    member: Membership | None,
+    *,
+    account: Account | None = None,
+) -> None:
     """Let the project spend so much in all, None for any amount.
 
     What its runs spent and reserved before counts too. Runs that a cap paused stay so until they
-    are resumed.
+    are resumed. `account` is who does it without a place in the project.
     """
     with writing.transact():
         # Whoever reserves or settles changes the run first, so nothing is booked in between.
@@ -96,13 +102,14 @@ def set_cap(project: Project, cap: Decimal | None, member: Membership | None) ->
             return
         budget.cap = cap
         budget.save()
-        Event.record(
-            "budget",
-            str(project),
-            project_id=project.pk,
-            member_id=member.pk if member else None,
-            old={"cap": None if was is None else str(was)},
-            new={"cap": None if cap is None else str(cap)},
+        old, new = ({"cap": None if one is None else str(one)} for one in (was, cap))
+        Event.objects.create(
+            kind="budget",
+            subject=str(project),
+            project=project,
+            member=member,
+            account=account,
+            data={"old": old, "new": new},
         )
 
 

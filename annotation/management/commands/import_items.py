@@ -145,7 +145,7 @@ def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
             f"{slug!r} cannot name a project: use letters, digits, hyphens and underscores."
         ) from error
     named = {"name": name} if name else {}
-    return importing.create_project(slug, task_type=task.slug, **named)
+    return importing.begin_project(slug, task_type=task.slug, **named)
 
 
 def _format(path: Path, given: str | None) -> str:

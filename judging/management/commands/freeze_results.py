@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import Refused
-from annotation.models import Event, Project
+from annotation.models import Event, Membership, Project
 from charts import files
 from judging.management import told
 from judging.models import Run
@@ -46,11 +46,15 @@ class Command(BaseCommand):
             metavar="FILE",
             help="a text to put in as LICENSE: the terms of the data",
         )
+        parser.add_argument(
+            "--member", metavar="ALIAS", help="who asked for it, as the audit is to say"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = told.project(options["project"])
         runs = _runs(project, options["run"])
         output, wanted = options["output"], _wanted(options)
+        asked = Membership.objects.in_project(project).called([options["member"] or ""]).first()
         tell = self._tell if options["verbosity"] else _nothing
         # Written beside its place and moved there when whole: a broken archive leaves no file.
         part = output.with_name(output.name + ".part")
@@ -72,7 +76,7 @@ class Command(BaseCommand):
             "freeze",
             project.slug,
             project_id=project.pk,
-            member_id=None,
+            member_id=asked.pk if asked else None,
             runs=numbers,
             texts=wanted.texts,
             replies=wanted.replies,

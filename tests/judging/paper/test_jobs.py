@@ -59,7 +59,8 @@ def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list
     assert jobs.due(timezone.now()) == [job.pk]
     assert jobs.work(job.pk)
     path = str(jobs.path(job))
-    asked = ["-v", "0", "--project", "fbi", "--output", path, "--run", "2", "--with-texts"]
+    asked = ["-v", "0", "--project", "fbi", "--output", path]
+    asked += ["--member=lena", "--run", "2", "--with-texts"]
     assert frozen == [asked]
     sent = lead.get("/projects/fbi/archives/1/")
     assert sent.getvalue() == b"PK"

@@ -1,0 +1,18 @@
+"""Django's command, put into the audit: the first site admins are made here."""
+
+from typing import Any
+
+from django.contrib.auth.management.commands import createsuperuser
+from django.db.models import Max
+
+from annotation import auditing
+from annotation.models import Account
+
+
+class Command(createsuperuser.Command):
+    def handle(self, *args: Any, **options: Any) -> None:
+        last = Account.objects.aggregate(last=Max("pk"))["last"] or 0
+        super().handle(*args, **options)
+        for account in Account.objects.filter(pk__gt=last, is_superuser=True):
+            new = {"account": "made", "is_staff": account.is_staff, "is_superuser": True}
+            auditing.note_account(account, None, new=new)

@@ -1,0 +1,29 @@
+"""What of runs, strategies, endpoints and exports the audit tells, in words."""
+
+from annotation import happenings
+
+KINDS = {
+    "budget": "budget",
+    "demo made": "example project made",
+    "endpoint": "endpoint",
+    "export": "export",
+    "freeze": "archive of results made",
+    "job again": "job tried again",
+    "run archived": "run archived",
+    "run unarchived": "run taken out of the archive",
+    "run cancelled": "run cancelled",
+    "run derived": "run counted over others",
+    "run finished": "run finished",
+    "run paused": "run paused",
+    "run recorded": "replies recorded",
+    "run running": "run goes on",
+    "run started": "run started",
+    "strategy": "strategy written",
+    "strategy taken back": "strategy brought back",
+    "strategy deleted": "strategy deleted",
+    "strategy retired": "strategy retired",
+}
+
+
+def register() -> None:
+    happenings.KINDS.update(KINDS)

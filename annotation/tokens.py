@@ -6,9 +6,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
+from annotation import duties
 from annotation.models import Account, ApiToken, Membership
 from annotation.prepared import Prepared
 
@@ -43,6 +44,8 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Send the header as: Authorization: Bearer KEY")
         digest = ApiToken.digest_of(words[1])
         account, scopes = self._seated(request, digest) or self._account(digest)
+        if duties.owes_second_step(account):
+            raise PermissionDenied(duties.SECOND_STEP)
         return account, frozenset(scopes.split())
 
     @staticmethod

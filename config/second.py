@@ -15,9 +15,12 @@ from allauth.mfa.utils import is_mfa_enabled
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
+from django.urls import Resolver404, resolve
 
+from annotation import duties
+from annotation.api.answering import PROBLEM, problem
 from annotation.models import Account
 
 logger = logging.getLogger(__name__)
@@ -62,6 +65,43 @@ def once_on(view: View) -> View:
         return view(request, *args, **kwargs) if on else redirect("mfa_index")
 
     return answer
+
+
+# Where somebody who owes the second step may go: to set it up, to say who they are, and out.
+OPEN = {
+    *("mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"),
+    *("account_reauthenticate", "mfa_reauthenticate", "account_logout"),
+    *("account_change_password", "account_set_password"),
+}
+
+
+def duty(get_response: View) -> View:
+    """Leads and site admins set up the second step before anything else, where that is a duty."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not settings.SECOND_STEP_REQUIRED or not isinstance(request.user, Account):
+            return get_response(request)
+        if not duties.owes_second_step(request.user) or _is_open(request):
+            return get_response(request)
+        if request.path.startswith("/api/"):
+            said = problem(403, duties.SECOND_STEP)
+            return JsonResponse(said, status=403, content_type=PROBLEM)
+        return redirect("mfa_index")
+
+    return middleware
+
+
+def owed(request: HttpRequest) -> dict[str, bool]:
+    """For templates: whether who is signed in can go nowhere before it is set up."""
+    account = getattr(request, "user", None)
+    return {"second_step_owed": isinstance(account, Account) and duties.owes_second_step(account)}
+
+
+def _is_open(request: HttpRequest) -> bool:
+    try:
+        return resolve(request.path_info).url_name in OPEN
+    except Resolver404:
+        return False
 
 
 def _cipher() -> Fernet:

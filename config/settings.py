@@ -8,6 +8,7 @@
 `SITE_URL`       https://... of a deployment; turns on what TLS makes possible
 `EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
 `STATIC_ROOT`    where collected style sheets and scripts lie; default: static/ in VAR_DIR
+`SECOND_STEP_REQUIRED` 1: leads and site admins must use two-step sign-in; default 0
 `METRICS_TOKEN`  20 random characters or more; absent: there are no numbers at /metrics
 `PROMETHEUS_MULTIPROC_DIR` where processes that serve side by side share what they count
 `EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
@@ -169,6 +170,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "config.second.duty",
     "config.conditional.tagged",
 ]
 ROOT_URLCONF = "config.urls"
@@ -185,6 +187,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
                 "config.openid.views.offered",
+                "config.second.owed",
             ],
         },
     }
@@ -232,6 +235,7 @@ ACCOUNT_FORMS = {
     "reset_password": "config.signing.ResetPasswordForm",
     "reset_password_from_key": "config.signing.ResetPasswordKeyForm",
 }
+SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
 MFA_ADAPTER = "config.second.Adapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # Addresses come by invitations, which nobody confirms.

@@ -1,0 +1,21 @@
+"""What somebody has to do before anything else: set up two-step sign-in, where that is a duty."""
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+
+from annotation.models import Account, Membership, Role
+
+SECOND_STEP = (
+    "Who leads a project or the site has to use two-step sign-in here. Set it up, then all is open"
+    " again."
+)
+
+
+def owes_second_step(account: Account) -> bool:
+    """Whether the account may do much, has no second step, and the settings ask for one."""
+    if not settings.SECOND_STEP_REQUIRED:
+        return False
+    leads = account.is_superuser or account.is_staff
+    if not leads and Role.LEAD not in Membership.objects.roles_of(account):
+        return False
+    return not Authenticator.objects.filter(user=account, type=Authenticator.Type.TOTP).exists()

@@ -1,5 +1,10 @@
 """Signing in and passwords: what allauth leaves to us, and its forms in our words."""
 
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from allauth.account import forms
@@ -10,6 +15,7 @@ from django.http import HttpRequest
 from annotation import auditing
 from annotation.models import Account
 
+logger = logging.getLogger(__name__)
 # Changes of the ways in, by the letter that allauth would write of them.
 WAYS_IN = {
     "mfa/email/totp_activated": {"two-step sign-in": "on"},
@@ -20,7 +26,17 @@ WAYS_IN = {
 }
 
 
+# Letters are written beside the answer, so that it takes no longer, and fails no other way, where
+# there is an account to write to. One at a time, in order.
+LETTERS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
+
+
 class Adapter(DefaultAccountAdapter):
+    def send_password_reset_mail(self, user: Any, email: str, context: dict[str, Any]) -> None:
+        """By a thread of its own; nobody is told if it fails, so that goes to the log."""
+        write = partial(super().send_password_reset_mail, user, email, context)
+        LETTERS.submit(copy_context().run, _written, write)
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Nobody comes in without an invitation."""
         return False
@@ -36,6 +52,13 @@ class Adapter(DefaultAccountAdapter):
         if template_prefix in WAYS_IN:
             auditing.note_account(user, user, new=WAYS_IN[template_prefix])
         super().send_notification_mail(template_prefix, user, *args, **more)
+
+
+def _written(write: Callable[[], None]) -> None:
+    try:
+        write()
+    except Exception:
+        logger.exception("A letter with a link to a new password could not be sent.")
 
 
 class _Plain:

@@ -1,14 +1,18 @@
 """The way in: who gets in, who has to wait, and how one comes by a new password."""
 
 import re
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.core import mail
 from django.core.cache import cache
+from django.core.mail.backends import locmem
 from django.test import Client
 
 from annotation.models import Account, Event
+from config import signing
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +31,26 @@ def _nobody_has_tried_yet() -> Iterator[None]:
 @pytest.fixture
 def account() -> Account:
     return make_account("ada", email="ada@lab.example")
+
+
+def asked_for_a_link(client: Client, email: str, **more: Any) -> Any:
+    """The answer to who asks for a new password, once letters are written."""
+    answer = client.post(RESET, {"email": email}, **more)
+    signing.LETTERS.submit(int).result()
+    return answer
+
+
+class Slow(locmem.EmailBackend):
+    """A mail server that takes its time."""
+
+    def send_messages(self, messages: Any) -> int:
+        time.sleep(0.7)
+        return int(super().send_messages(messages))
+
+
+class Down(locmem.EmailBackend):
+    def send_messages(self, messages: Any) -> int:
+        raise ConnectionRefusedError("nobody is there")
 
 
 def gets_in(client: Client, login: str, password: str) -> bool:
@@ -79,7 +103,7 @@ def test_signing_out_takes_a_press(client: Client, account: Account) -> None:
 
 
 def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account: Account) -> None:
-    client.post(RESET, {"email": "ada@lab.example"})
+    asked_for_a_link(client, "ada@lab.example")
     [message] = mail.outbox
     assert message.to == ["ada@lab.example"]
     link = re.findall(r"http://testserver(/\S+)", message.body)[0]
@@ -94,10 +118,33 @@ def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account:
 def test_who_asks_for_a_reset_does_not_learn_who_has_an_account(
     client: Client, account: Account
 ) -> None:
-    known = client.post(RESET, {"email": "ada@lab.example"})
-    unknown = client.post(RESET, {"email": "nobody@lab.example"})
+    known = asked_for_a_link(client, "ada@lab.example")
+    unknown = asked_for_a_link(client, "nobody@lab.example")
     assert known.headers["Location"] == unknown.headers["Location"]
+    assert known.content == unknown.content
     assert [message.to for message in mail.outbox] == [["ada@lab.example"]]
+
+
+def test_nor_does_the_time_tell_how_long_the_mail_server_takes(
+    client: Client, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mail, "get_connection", lambda *_, **__: Slow())
+    begun = time.perf_counter()
+    assert client.post(RESET, {"email": "ada@lab.example"}).status_code == 302
+    assert time.perf_counter() - begun < 0.6
+    signing.LETTERS.submit(int).result()
+    assert len(mail.outbox) == 1
+
+
+def test_nor_a_mail_server_that_is_down(
+    client: Client,
+    account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(mail, "get_connection", lambda *_, **__: Down())
+    assert asked_for_a_link(client, "ada@lab.example").status_code == 302
+    assert "could not be sent" in caplog.text
 
 
 def test_one_changes_the_password_knowing_the_old_one(client: Client, account: Account) -> None:
@@ -133,6 +180,6 @@ def test_signing_in_and_out_leads_nowhere_else(
 def test_no_request_writes_its_own_host_into_a_link(
     client: Client, account: Account, header: str
 ) -> None:
-    answer = client.post(RESET, {"email": "ada@lab.example"}, headers={header: "evil.example"})
+    answer = asked_for_a_link(client, "ada@lab.example", headers={header: "evil.example"})
     assert answer.status_code in {302, 400}
     assert not any("evil.example" in message.body for message in mail.outbox)

@@ -20,7 +20,7 @@ from annotation.uploads.jobs import FOR_A_PERSON
 from judging import clock
 from judging.models import Endpoint
 from judging.providers import keys
-from operation import readiness
+from operation import identity, readiness
 from operation.findings import Finding, doubtful, fine, wrong
 
 # A worker looks every two seconds, and slices and programs end within minutes.
@@ -33,6 +33,12 @@ VARIED = 0.8
 NEARLY_ALL = 0.8
 # Seconds; leases are shorter than a minute.
 CLOCKS_APART = 2.0
+
+
+OPENID_REMEDY = (
+    "See that OPENID_ISSUER is, to the last letter, what the service calls `issuer` at"
+    f" {identity.PLACE}, and that this machine reaches it."
+)
 
 
 def site() -> Finding:
@@ -168,6 +174,17 @@ def email() -> Finding:
     return fine("The mail server takes what we hand in.")
 
 
+def sign_in() -> Finding:
+    """Whether the service by which people sign in besides can be used."""
+    if settings.OPENID is None:
+        return fine("By password alone: no OPENID_ISSUER is set.")
+    try:
+        identity.fetch(identity.discover(settings.OPENID.issuer)["jwks_uri"])
+    except identity.Unusable as error:
+        return wrong(f"The service of OPENID_ISSUER cannot be used. {error}", OPENID_REMEDY)
+    return fine(f"{settings.OPENID.name} answers.")
+
+
 def worker_here() -> Finding:
     return readiness.worker_here(socket.gethostname())
 
@@ -183,6 +200,7 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "disk": disk,
     "evaluator-keys": evaluator_keys,
     "e-mail": email,
+    "sign-in": sign_in,
 }
 # Only asked for by name: not every machine has a worker.
 BY_NAME = {"worker-here": worker_here}

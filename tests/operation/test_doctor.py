@@ -18,6 +18,7 @@ from judging.models import Worker
 from operation import checkup
 from operation.findings import Grade
 from tests.builders import make_project
+from tests.config.scripted_identity import running
 from tests.judging.builders_judging import make_endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,3 +179,18 @@ def test_a_mail_server_that_is_away_is_told(settings: SimpleNamespace) -> None:
 @pytest.mark.django_db
 def test_connections_are_counted() -> None:
     assert "connections of the database server are in use" in checkup.connections().says
+
+
+def test_the_service_that_people_sign_in_by_is_asked(settings: SimpleNamespace) -> None:
+    settings.OPENID = None
+    assert "By password alone" in told("sign-in")
+    with running() as service:
+        settings.OPENID = service.settings
+        assert "Lab account answers." in told("sign-in")
+        service.itself = {"issuer": f"{service.issuer}/"}
+        assert "It calls itself" in told("sign-in")
+        service.itself = {"token_endpoint": "ftp://127.0.0.1/token"}
+        assert "no safe token_endpoint" in told("sign-in")
+    said = told("sign-in")
+    assert "It does not answer" in said
+    assert "See that OPENID_ISSUER is" in said

@@ -17,7 +17,7 @@ Columns = Mapping[str, str]
 Named = Mapping[str, Any]
 
 # For texts of some kilobytes half of what COPY costs is PostgreSQL's usual compression.
-_LIGHTER = """
+LIGHTER = """
 SELECT set_config(name, 'lz4', true) FROM pg_settings
 WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)
 """
@@ -67,7 +67,7 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
     table = _quoted(model._meta.db_table)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute(_LIGHTER)
+            cursor.execute(LIGHTER)
             with connection.wrap_database_errors, _copying(cursor, table, columns) as copying:
                 for row in values:
                     copying.write_row(row)

@@ -2,11 +2,14 @@
 
     python -m benchmarks.importing [--databases postgresql sqlite] [--rows 40000] [--format jsonl]
 
-Each database is one of its own, and each measurement a process of its own, whose memory is the
-largest it ever had; that of the process which reads ahead is not in it, nor is its time. The file
-is read twice, as always, and comes again at the end: then nothing is new. `longest` is the longest
-transaction, in which nobody else can write to SQLite. What this process itself computes is given
-beside, since it hardly depends on what else the machine does.
+Each database is one of its own, and each measurement a process of its own; memory is the most
+that it has together with the process which reads ahead, by a look every WEIGHED_EVERY rows at what
+they have of their own and what they share. The file is read twice, as always, and comes again at
+the end: then nothing is new. `bare` is what cannot be beaten: the lines of the same file, as they
+stand, into a table of texts without anything around it, in transactions of as many; `share` is what
+the import has of that. Where other programs are at work, both fall. `longest` is the longest
+transaction, in which nobody else can write to SQLite. What the process that stores itself computes
+is given beside, since it hardly depends on what else the machine does.
 PostgreSQL is looked for at TEST_POSTGRES_URL. Ends with 1 if a row is lost or doubled; a limit
 that is missed is only said.
 """
@@ -15,14 +18,15 @@ import argparse
 import csv
 import gc
 import json
+import multiprocessing
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,7 @@ Figures = dict[str, Any]
 RATE = 8_000
 MEGABYTES = 300
 LONGEST = 200
+WEIGHED_EVERY = 1_000
 FORMATS = ("jsonl", "csv")
 WORDS = ["the", "of", "and", "to", "energy", "water", "1914", "system", "café", "light", "Übung"]
 
@@ -46,7 +51,7 @@ def main() -> None:
         print(json.dumps(_measured(options)))
         return
     print(
-        f"{'database':<12}{'rows':>9}{'rows/s':>9}{'again/s':>9}"
+        f"{'database':<12}{'rows':>9}{'rows/s':>9}{'again/s':>9}{'bare/s':>9}{'share':>7}"
         f"{'longest ms':>12}{'MB':>6}{'CPU us a row':>14}"
     )
     lacking = "postgresql" in options.databases and scratch.lacking_postgresql()
@@ -96,24 +101,28 @@ def _imported(path: Path, form: str) -> Figures:
     gc.freeze()  # as a worker does
     gc.set_threshold(bell.YOUNG, *bell.OLDER)
     project = importing.create_project("bench")
+    megabytes: list[float] = []
     with _longest_transaction() as longest:
         begun = time.process_time()
-        first, report = _timed(project, path, form)
+        first, report = _timed(project, path, form, megabytes)
         cpu = time.process_time() - begun
-    again, repeated = _timed(project, path, form)
+    again, repeated = _timed(project, path, form, megabytes)
     stored = min(each.objects.count() for each in (Item, Revision, Slot))
+    rate, bare = report.rows / first, _bare(path)
     return {
-        "rate": round(report.rows / first),
+        "rate": round(rate),
         "again": round(repeated.rows / again),
+        "bare": round(bare),
+        "share": rate / bare,
         "longest": round(max(longest) * 1000),
         "cpu": round(cpu / report.rows * 1e6),
-        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "megabytes": round(max(megabytes)),
         "stored": stored if report.new == stored else -1,
         "twice": repeated.new,
     }
 
 
-def _timed(project: Any, path: Path, form: str) -> tuple[float, Any]:
+def _timed(project: Any, path: Path, form: str, megabytes: list[float]) -> tuple[float, Any]:
     from annotation import importing, tasktypes
     from formats.readers import READERS
     from formats.rows import DEFAULT_LIMITS
@@ -121,8 +130,56 @@ def _timed(project: Any, path: Path, form: str) -> tuple[float, Any]:
     begun = time.perf_counter()
     rows = READERS[form](path, DEFAULT_LIMITS)
     drafts = importing.check(rows, tasktypes.of_project(project))
-    report = importing.store(project, importing.ahead(drafts))
+    report = importing.store(project, _weighed(importing.ahead(drafts), megabytes))
     return time.perf_counter() - begun, report
+
+
+def _weighed(drafts: Iterator[Any], megabytes: list[float]) -> Iterator[Any]:
+    """The same drafts; now and then what this process and the one that reads ahead have."""
+    for number, draft in enumerate(drafts):
+        if number % WEIGHED_EVERY == 0:
+            also = multiprocessing.active_children()
+            megabytes.append(sum(map(_megabytes, ["self", *(one.pid for one in also)])))
+        yield draft
+
+
+def _megabytes(process: object) -> float:
+    """What a process has in memory; of what it shares with another, half."""
+    told = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
+    return next(int(line.split()[1]) for line in told.splitlines() if line[:4] == "Pss:") / 1024
+
+
+def _bare(path: Path) -> float:
+    """How many lines of a file a second the database takes, as texts."""
+    from django.db import connection
+
+    from annotation import bulk, writing
+    from annotation.importing.items import BATCH
+
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE bare (id bigint PRIMARY KEY, texts text)")
+        count, begun = 0, time.perf_counter()
+        with path.open(encoding="utf-8") as lines, bulk.Log() as log:
+            numbered = enumerate(lines)
+            while batch := list(islice(numbered, BATCH)):
+                with writing.transact():
+                    bulk.lazily()
+                    _put(cursor, batch)
+                log.grown(sum(len(text) for _, text in batch))
+                count += len(batch)
+        return count / (time.perf_counter() - begun)
+
+
+def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
+    from annotation import bulk
+
+    if cursor.db.vendor == "sqlite":
+        cursor.executemany("INSERT INTO bare VALUES (%s, %s)", rows)
+        return
+    cursor.execute(bulk.LIGHTER)
+    with cursor.copy("COPY bare FROM STDIN") as copying:
+        for row in rows:
+            copying.write_row(row)
 
 
 @contextmanager
@@ -177,8 +234,9 @@ def _lines(kind: str, figures: Figures) -> str:
         _said(size < MEGABYTES, f"{size} MB, under {MEGABYTES}"),
         _said(longest < LONGEST, f"longest transaction {longest} ms, under {LONGEST}"),
     ]
-    row = f"{kind:<12}{figures['rows']:>9,}{rate:>9,}{figures['again']:>9,}{longest:>12}{size:>6}"
-    return f"{row}{figures['cpu']:>14}\n  {'; '.join(checks)}"
+    row = f"{kind:<12}{figures['rows']:>9,}{rate:>9,}{figures['again']:>9,}{figures['bare']:>9,}"
+    row = f"{row}{figures['share']:>7.0%}{longest:>12}{size:>6}{figures['cpu']:>14}"
+    return f"{row}\n  {'; '.join(checks)}"
 
 
 def _said(fine: bool, what: str) -> str:

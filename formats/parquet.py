@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
@@ -28,6 +29,8 @@ TYPES = {
 # A row group: enough rows to pack well, and no burden to memory.
 ROWS, CHARACTERS = 500, 2_000_000
 AT_A_TIME = 100
+# So many columns are taken at most, and so much inside each other.
+COLUMNS, DEEPEST = 1_000, 10
 _KIND = b"kind"
 
 Kinds = Mapping[str, str]
@@ -83,11 +86,34 @@ def rows(path: Path, limits: Limits) -> Rows:
 
     Raises FormatError on what is no Parquet file, is broken, or unpacks to more than is taken.
     """
+    for line, values, told in _records(path, limits):
+        yield _row(path.name, line, values, told, limits)
+
+
+def lines(path: Path, limits: Limits) -> Iterator[str]:
+    """The rows as JSON Lines, numbers that JSON does not have as Python writes them. FormatError as
+    `rows` does, and for a column of what JSON cannot hold at all."""
+    for line, values, told in _records(path, limits):
+        for name in told:
+            with suppress(ValueError, RecursionError):
+                values[name] = _understood(values[name])
+        try:
+            yield json.dumps(values, ensure_ascii=False, default=_otherwise) + "\n"
+        except (TypeError, ValueError, RecursionError) as error:
+            raise FormatError(
+                f"{path.name}, row {line}: {error}. Leave that column out."
+            ) from error
+
+
+def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], set[str]]]:
+    """Each row by its number, and which of its columns hold JSON."""
     try:
         with pq.ParquetFile(path) as file:
             _check(file, path, limits)
-            yield from _rows(file, path, limits)
-    except (pa.ArrowException, OSError) as error:
+            told = {each.name for each in file.schema_arrow if _is_json(each)}
+            for line, values in enumerate(_values(file, path, limits), start=1):
+                yield line, values, told
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError, MemoryError) as error:
         raise FormatError(
             f"{path.name}: cannot be read as Parquet ({str(error)[:200]}). Write it anew."
         ) from error
@@ -151,6 +177,8 @@ def _finite(number: float) -> float:
 
 def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
     names = file.schema_arrow.names
+    if len(names) > COLUMNS or any(_depth(each.type) > DEEPEST for each in file.schema_arrow):
+        raise FormatError(f"{path.name}: has too many columns, or they nest too deep. Choose some.")
     if len(set(names)) < len(names):
         raise FormatError(f"{path.name}: two columns have the same name. Rename one.")
     groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
@@ -162,15 +190,22 @@ def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
         raise FormatError(f"{path.name}: has no rows. Give a file with rows.")
 
 
-def _rows(file: pq.ParquetFile, path: Path, limits: Limits) -> Rows:
-    told = [field for field in file.schema_arrow if (field.metadata or {}).get(_KIND) == b"json"]
+def _depth(kind: pa.DataType, most: int = DEEPEST) -> int:
+    inner = [kind.field(number).type for number in range(kind.num_fields)] if most >= 0 else []
+    return 1 + max((_depth(one, most - 1) for one in inner), default=-1)
+
+
+def _is_json(field: pa.Field) -> bool:
+    return bool((field.metadata or {}).get(_KIND) == b"json")
+
+
+def _values(file: pq.ParquetFile, path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
     line = 0
     for batch in file.iter_batches(AT_A_TIME):
         if batch.nbytes > AT_A_TIME * limits.row_bytes // 10:
             raise FormatError(f"{path.name}, row {line + 1}: rows are too long. Split them.")
-        for values in batch.to_pylist():
-            line += 1
-            yield _row(path.name, line, values, {field.name for field in told}, limits)
+        yield from batch.to_pylist()
+        line += batch.num_rows
 
 
 def _row(
@@ -188,6 +223,11 @@ def _row(
 
 def _understood(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
+
+
+def _otherwise(value: Any) -> Any:
+    """What the writer of JSON does not know."""
+    return float(value) if isinstance(value, Decimal) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -114,7 +114,7 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
 
 def _is_small(job: Job) -> bool:
     # What is packed may be two hundred times as large.
-    return job.result["bytes"] <= AT_ONCE and job.result["ending"] != ".zip"
+    return places.given(job).stat().st_size <= AT_ONCE and job.result["ending"] != ".zip"
 
 
 def _locked(job: Job) -> Job:

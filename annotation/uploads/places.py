@@ -12,7 +12,8 @@ from formats.bundles import SUFFIXES
 
 # What is asked of whoever works on an import next, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
-ENDINGS = (*SUFFIXES, ".zip")
+PACKED = ".parquet"
+ENDINGS = (*SUFFIXES, PACKED, ".zip")
 
 
 def folder() -> Path:

@@ -16,7 +16,7 @@ from annotation import tasktypes, writing
 from annotation.errors import FieldError
 from annotation.importing.sources import Source
 from annotation.models import Job, Membership
-from annotation.uploads import jobs, looking, places
+from annotation.uploads import jobs, looking, places, unpacking
 from formats import bundles
 from formats.rows import DEFAULT_LIMITS, FormatError
 
@@ -45,6 +45,8 @@ def receive(member: Membership, sent: Sent, now: datetime) -> Job:
     ending = _ending(name)
     with _kept(sent.file, ending) as path:
         try:
+            if ending == places.PACKED or unpacking.is_packed(path):
+                path, ending = unpacking.unpack(path), unpacking.ENDING
             form = _form(path, sent)
             source = Source(path, form, password=sent.password)
             found = looking.columns(source)
@@ -110,6 +112,7 @@ def _kept(file: UploadedFile, ending: str) -> Iterator[Path]:
         raise FieldError(f"The file cannot be kept: {error.strerror}.", "file") from error
     finally:
         path.unlink(missing_ok=True)
+        unpacking.beside(path).unlink(missing_ok=True)
 
 
 def _form(path: Path, sent: Sent) -> str:

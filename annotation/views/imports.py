@@ -27,7 +27,8 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
         widget=forms.FileInput({"accept": ",".join(places.ENDINGS)}),
-        help_text="CSV, TSV or JSON Lines, or a zip of such files. Choose one, or drop it here.",
+        help_text="CSV, TSV, JSON Lines or Parquet, or a zip of the first three. Choose one, or"
+        " drop it here.",
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
     layout = forms.ChoiceField(

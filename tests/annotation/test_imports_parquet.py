@@ -1,0 +1,86 @@
+"""Parquet files that are sent: read by a program with limits, then as JSON Lines."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.models import Job
+from annotation.uploads import jobs, places
+from tests.builders import TEXTS, Cast, cast
+
+pytestmark = pytest.mark.django_db
+GOOD = {"id": "a", "category": "entity", **TEXTS}
+
+
+@pytest.fixture
+def people(settings: Any, tmp_path: Path) -> Cast:
+    settings.VAR_DIR = tmp_path
+    return cast()
+
+
+def packed(*rows: dict[str, Any], **options: Any) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows)), stream, **options)
+    return stream.getvalue()
+
+
+def sent(people: Cast, content: bytes, name: str = "items.parquet") -> Any:
+    client = Client()
+    assert people.lead.account
+    client.force_login(people.lead.account)
+    page = f"/projects/{people.project.slug}/import/"
+    return client.post(page, {"file": SimpleUploadedFile(name, content)}, follow=True)
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "items.jsonl", "items.csv"])
+def test_a_parquet_file_is_told_by_its_content_shown_and_checked(people: Cast, name: str) -> None:
+    meta = {"meta": {"tags": ["x"]}, "score": 0.5}
+    answer = sent(people, packed(GOOD | meta, GOOD | meta | {"id": "b"}), name)
+    job = Job.objects.get(kind=jobs.KIND)
+    assert (job.result["name"], job.result["step"], job.result["form"]) == (name, "ready", "jsonl")
+    assert (job.result["report"]["new"], job.result["columns"]["key"]) == (2, "id")
+    assert "<ins" in answer.content.decode()
+    kept = {path.name for path in places.folder().iterdir()}
+    assert kept == {f"import-{job.pk}.jsonl", f"import-{job.pk}.problems.csv"}
+
+
+def test_a_value_that_cannot_be_stored_is_a_bad_row_that_comes_back_to_mend(people: Cast) -> None:
+    sent(people, packed(GOOD | {"score": 1.0}, GOOD | {"id": "b", "score": float("nan")}))
+    job = Job.objects.get(kind=jobs.KIND)
+    [problem] = job.result["report"]["problems"]
+    assert (problem["file"], problem["line"]) == ("items.parquet", 2)
+    assert "NaN" in problem["reason"]
+    assert json.loads(places.mend(job).read_text())["id"] == "b"
+
+
+BOMB = packed(*({"a": "b" * 900_000},) * 2_000, compression="zstd")
+NESTED: Any = "deep"
+for _ in range(15):
+    NESTED = {"in": NESTED}
+
+
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (b"PAR1 and no more", "cannot be read as Parquet"),
+        (packed(GOOD)[:-9] + b"\xff\xff\xff\x7fPAR1\0", "cannot be read as Parquet"),
+        (packed(GOOD | {"raw": b"\xff"}), "bytes is no text, number or list. Leave that column"),
+        (packed(GOOD | {"nested": NESTED}), "nest too deep"),
+        (BOMB, "unpacks to more than"),
+        (b"key\na\n", "cannot be read as Parquet"),
+    ],
+)
+def test_what_is_made_to_do_harm_is_refused_in_words(
+    people: Cast, content: bytes, told: str
+) -> None:
+    answer = sent(people, content)
+    assert (answer.status_code, Job.objects.count()) == (422, 0)
+    assert told in answer.content.decode()
+    assert list(places.folder().iterdir()) == []

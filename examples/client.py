@@ -47,6 +47,7 @@ class _Answer:
     status: int
     wait: float
     body: Any
+    content: bytes
 
 
 class Client:
@@ -62,9 +63,14 @@ class Client:
         """What stands at a path below /api/v1/. Raises `Problem`."""
         return self._ask("GET", path, query or {}).body
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Have something made or done. Raises `Problem`."""
-        return self._ask("POST", path, {}, body).body
+    def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> Any:
+        """Have something made or done; sent again with the same `key`, a word of your own, it is
+        done once. Raises `Problem`."""
+        return self._ask("POST", path, {}, body, {"Idempotency-Key": key}).body
+
+    def file(self, path: str) -> bytes:
+        """A file that the server made. Raises `Problem`."""
+        return self._ask("GET", path, {}).content
 
     def each(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[Row]:
         """Every row of a list, page after page. Raises `Problem`."""
@@ -114,21 +120,53 @@ class Client:
                 raise NotMade(f"{table} is still being made: {answer.body['step'] or 'waiting'}.")
             time.sleep(answer.wait)
 
+    def export(
+        self, project: str, table: str, form: str, *, patience: float = 600, **said: Any
+    ) -> bytes:
+        """A table as a file, such as "labels" as "csv"; `said` as the document has it.
+
+        Waits up to `patience` seconds while a worker makes it. Raises `Problem` and `NotMade`.
+        """
+        exports, ends = f"projects/{_part(project)}/exports/", time.monotonic() + patience
+        asked = self.post(exports, {"table": table, "format": form, **said})
+        while not asked["file"]:
+            if asked["state"] == "failed" or time.monotonic() > ends:
+                raise NotMade(asked["message"] or f"Export {asked['number']} is {asked['state']}.")
+            time.sleep(0.5)
+            asked = self.get(f"{exports}{asked['number']}/")
+        return self.file(f"{exports}{asked['number']}/file/")
+
     def methods(self, project: str, *, runs: Sequence[int] = ()) -> Any:
         """How the figures came to be, in words for a paper."""
         return self.get(f"projects/{_part(project)}/methods/", {"run": list(runs)})
 
-    def _ask(self, method: str, path: str, query: Mapping[str, Any], body: Any = None) -> _Answer:
-        while (answer := self._answer(method, path, query, body)).status == 429:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> _Answer:
+        while (answer := self._answer(method, path, query, body, headers or {})).status == 429:
             # What was refused for being too much was not done, so it can be asked again.
             time.sleep(answer.wait)
         if answer.status >= 300:
             said = answer.body if isinstance(answer.body, dict) else {}
             detail = said.get("detail") or f"{self._address} answers in another way."
+            if answer.status == 301 and not path.endswith("/"):
+                detail = f"There is nothing at {path}: paths end with a slash."
             raise Problem(answer.status, detail, said.get("errors") or {})
         return answer
 
-    def _answer(self, method: str, path: str, query: Mapping[str, Any], body: Any) -> _Answer:
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: Any,
+        more: Mapping[str, str],
+    ) -> _Answer:
         address = urlsplit(urljoin(self._address, path))
         if address[:2] != urlsplit(self._address)[:2]:
             raise ValueError(f"{path} is not of {self._address}; the token stays here.")
@@ -136,13 +174,16 @@ class Client:
         asked = "&".join(filter(None, (address.query, urlencode(given, doseq=True))))
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         headers |= {"Content-Type": "application/json"} if body is not None else {}
+        headers |= {name: value for name, value in more.items() if value}
         connection = CONNECTIONS[address.scheme](address.netloc, timeout=self._timeout)
         try:
             # A redirect is not followed, which would take the token elsewhere.
             data = None if body is None else json.dumps(body)
             connection.request(method, f"{address.path}?{asked}", data, headers)
             found = connection.getresponse()
-            return _Answer(found.status, _wait(found.headers["Retry-After"]), _read(found.read()))
+            content = found.read()
+            wait = _wait(found.headers["Retry-After"])
+            return _Answer(found.status, wait, _read(content), content)
         finally:
             connection.close()
 

@@ -6,12 +6,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
+from annotation import programs
 from annotation.models import ApiToken, Project
 from examples import client as client_module
 from examples.client import Client, NotMade, Problem
-from judging import clock
+from judging import clock, exporting
 from judging.results import figures
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
@@ -82,7 +84,8 @@ def test_figures_are_waited_for_while_a_worker_makes_them(
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("projects/other/items/", 404), ("projects/fbi/members/", 404)]
+    ("path", "status"),
+    [("projects/other/items/", 404), ("projects/fbi/members/", 403), ("projects/fbi/x/", 404)],
 )
 def test_what_is_refused_says_why(lab: Client, path: str, status: int) -> None:
     with pytest.raises(Problem) as refused:
@@ -96,6 +99,40 @@ def test_what_a_body_lacks_is_said_by_field(lab: Client) -> None:
         lab.post("projects/fbi/runs/", {"endpoint": "baseline", "limit": "ünf"})
     assert refused.value.status == 422
     assert {"strategy", "limit"} <= set(refused.value.errors)
+
+
+def test_an_address_without_its_slash_is_told(lab: Client) -> None:
+    with pytest.raises(Problem, match="paths end with a slash"):
+        lab.get("projects")
+
+
+def test_a_run_is_started_once_for_its_key(lab: Client, project: Project) -> None:
+    body = {"strategy": "rouge-l", "endpoint": "baseline"}
+    started = [lab.post("projects/fbi/runs/", body, key="first") for _ in range(2)]
+    assert started[0] == started[1]
+    again = lab.post("projects/fbi/runs/", body)
+    assert again["run"]["number"] == started[0]["run"]["number"] + 1
+
+
+def test_an_export_is_waited_for_and_read(
+    lab: Client, project: Project, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path
+
+    def make(command: list[str], **_: Any) -> programs.Ended:
+        call_command(*command[2:])
+        return programs.Ended(0, "")
+
+    def work(seconds: float) -> None:
+        exporting.work(project.jobs.get(kind=exporting.KIND).pk)
+
+    # A worker and its program would be processes of their own.
+    monkeypatch.setattr(programs, "run", make)
+    monkeypatch.setattr("examples.client.time.sleep", work)
+    table = lab.export("fbi", "outcomes", "csv").decode()
+    assert table.splitlines()[0].startswith("run,")
+    with pytest.raises(Problem, match="table"):
+        lab.export("fbi", "nothing", "csv")
 
 
 def test_a_wrong_token_is_a_problem(live_server: LiveServer, project: Project) -> None:

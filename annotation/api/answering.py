@@ -1,5 +1,6 @@
 """How the API answers: lists by pages, what a body lacks, and what a service refuses."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
@@ -82,10 +83,23 @@ class Changed(APIException):
 
 
 def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
+    """What a body says. A name that it does not have is refused: what is misspelt would else be
+    left out, and nobody would notice."""
+    _check_names(body)
     if not body.is_valid():
         raise Unprocessable("The body cannot be used.", dict(body.errors))
     data: dict[str, Any] = body.validated_data
     return data
+
+
+def _check_names(body: BaseSerializer[Any]) -> None:
+    sent: Any = getattr(body, "initial_data", None)
+    if not isinstance(body, serializers.Serializer) or not isinstance(sent, Mapping):
+        return
+    known = [name for name, field in body.fields.items() if not field.read_only]
+    if unknown := [name for name in sent if name not in known]:
+        words = f"There is no {', '.join(map(ascii, unknown))}. There are {', '.join(known)}."
+        raise Unprocessable("The body cannot be used.", {"body": [words]})
 
 
 def tag_of(content: bytes) -> str:

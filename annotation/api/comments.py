@@ -48,6 +48,7 @@ class CommentList(ListAPIView[Comment]):
     serializer_class = CommentSerializer
     pagination_class = CursorPages
     filter_backends: list[Any] = []
+    asks = ("item",)
 
     def get_queryset(self) -> QuerySet[Comment]:
         if getattr(self, "swagger_fake_view", False):
@@ -55,7 +56,8 @@ class CommentList(ListAPIView[Comment]):
         self.member = access.member_for(self.request, self.kwargs["slug"], right="enter")
         if "item" not in self.request.query_params:
             return commenting.in_project(self.member)
-        key = checked(ItemBody(data=self.request.query_params))["item"]
+        asked = {"item": self.request.query_params["item"]}
+        key = checked(ItemBody(data=asked))["item"]
         return commenting.about(self.member, item_of(self.member, key))
 
     def paginate_queryset(self, queryset: Any) -> Any:

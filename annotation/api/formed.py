@@ -1,6 +1,5 @@
 """Bodies that are taken by the forms of pages: one set of rules and words for both."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -10,8 +9,7 @@ from annotation.api.answering import Unprocessable
 
 
 class FormSerializer(serializers.Serializer[Any]):
-    """The fields of a form but those that it `leaves`, each with the words of the page. A name that
-    it does not have is refused, since nobody would notice that nothing came of it."""
+    """The fields of a form but those that it `leaves`, each with the words of the page."""
 
     form: ClassVar[Any]
     leaves: ClassVar[frozenset[str]] = frozenset()
@@ -20,13 +18,6 @@ class FormSerializer(serializers.Serializer[Any]):
         of_form = self.form.base_fields.items()
         taken = {name: _taken(field) for name, field in of_form if name not in self.leaves}
         return taken | super().get_fields()
-
-    def to_internal_value(self, data: Any) -> Any:
-        known = [name for name, field in self.fields.items() if not field.read_only]
-        if isinstance(data, Mapping) and (unknown := [name for name in data if name not in known]):
-            words = f"There is no {', '.join(map(ascii, unknown))}. There are {', '.join(known)}."
-            raise serializers.ValidationError({"body": [words]})
-        return super().to_internal_value(data)
 
 
 def refuse_wrong(form: forms.BaseForm) -> None:

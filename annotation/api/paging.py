@@ -39,6 +39,7 @@ class CursorPages(CursorPagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "offset" in request.query_params:
             raise ParseError("Pages are not counted off: follow `next` in place of an offset.")
+        _check_names(request, view)
         self.names = _chosen(request, view)
         first = self.cursor_query_param not in request.query_params
         self.count = queryset.count() if first else None
@@ -75,6 +76,15 @@ class CursorPages(CursorPagination):
     def _get_position_from_instance(self, instance: Model, ordering: Any) -> str:
         """Where a row lies, also by what a row that it points at has."""
         return str(attrgetter(ordering[0].lstrip("-").replace("__", "."))(instance))
+
+
+def _check_names(request: Request, view: Any) -> None:
+    """400 for what nobody could ask for: a filter that is misspelt would else give all rows."""
+    filters = getattr(getattr(view, "filterset_class", None), "base_filters", {})
+    known = [*filters, *getattr(view, "asks", ()), "limit", ONLY, "cursor"]
+    if unknown := [name for name in request.query_params if name not in known]:
+        words = f"There is no {', '.join(map(ascii, unknown))}. There are {', '.join(known)}."
+        raise ParseError(words)
 
 
 def _chosen(request: Request, view: Any) -> list[str]:

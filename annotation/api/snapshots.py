@@ -104,6 +104,7 @@ class ChangeList(ListAPIView[FrozenIn]):
 
     serializer_class = ChangeSerializer
     pagination_class = CursorPages
+    asks = ("since", "what")
 
     def get_queryset(self) -> QuerySet[FrozenIn]:
         if getattr(self, "swagger_fake_view", False):

@@ -141,6 +141,7 @@ class CallList(ListAPIView[Call]):
 
     serializer_class = CallSerializer
     pagination_class = CursorPages
+    asks = ("item",)
     filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Call]:

@@ -75,7 +75,7 @@ def results(request: Request, slug: str, table: str) -> Response:
     """
     member = access.member_for(request, slug, right="results")
     if table not in tables.RESULTS:
-        raise Http404
+        raise Http404(f"There is no table {table[:80]}. There are {', '.join(tables.RESULTS)}.")
     try:
         asked = figures.ask(member.project, table, request.query_params)
     except figures.UnknownRun as problem:

@@ -99,6 +99,18 @@ def test_an_offset_is_refused_in_words(people: Cast) -> None:
     assert (answer.status_code, "`next`" in answer.json()["detail"]) == (400, True)
 
 
+def test_a_filter_that_is_misspelt_is_refused_with_those_that_there_are(people: Cast) -> None:
+    client, project = api_client(people.lead), f"/api/v1/projects/{people.project.slug}"
+    for way in ("items", "labels", "runs", "comments", "jobs", "exports", "members"):
+        answer = client.get(f"{project}/{way}/?categry=x&limit=2")
+        assert (answer.status_code, "no 'categry'. There are" in answer.json()["detail"]) == (
+            400,
+            True,
+        )
+    assert client.get(f"{project}/items/?category=spelling&only=key&limit=2").status_code == 200
+    assert client.get(f"{project}/comments/?item=item-1&limit=2").status_code == 200
+
+
 def test_rows_hold_the_fields_that_are_asked_for(people: Cast) -> None:
     client = api_client(people.lead)
     pages = read(client, items(people, "?limit=3&only=key,%20category,key"))

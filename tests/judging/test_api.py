@@ -56,6 +56,7 @@ def test_a_run_is_started(program: Client, project: Project) -> None:
         ({"strategy": "pairwise", "endpoint": "baseline"}, "needs an evaluator LLM"),
         ({"strategy": "vanilla", "endpoint": "unpriced", "cap": "1"}, "A cap needs prices"),
         ({"strategy": "rouge-l", "endpoint": "baseline", "limit": 0}, "limit"),
+        ({"strategy": "rouge-l", "endpoint": "baseline", "categorys": []}, "no 'categorys'. There"),
         ({}, "strategy"),
     ],
 )

@@ -18,7 +18,8 @@ from formats.rows import FormatError, Limits
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
-_DAMAGE = (
+# What reading an archive that is no whole one may raise, besides OSError.
+DAMAGE = (
     zipfile.BadZipFile,
     pyzipper.BadZipFile,
     zlib.error,
@@ -87,7 +88,7 @@ def _zip(path: Path, *, locked: bool) -> Any:
         raise FormatError(f"{path}: the file is empty. Give a zip archive or a folder.")
     try:
         return pyzipper.AESZipFile(path) if locked else zipfile.ZipFile(path)
-    except (*_DAMAGE, OSError) as error:
+    except (*DAMAGE, OSError) as error:
         raise FormatError(
             f"{path}: is not a zip archive, or a damaged one ({error}). "
             "Give the archive as published, or the folder it unpacks to."
@@ -153,7 +154,7 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> B
         if encrypted:
             raise FormatError(f"{place}: the password does not open it. Check it.") from error
         raise _damaged(place, error) from error
-    except (*_DAMAGE, OSError) as error:
+    except (*DAMAGE, OSError) as error:
         raise _damaged(place, error) from error
     return io.BufferedReader(_Counted(source, place, budget, encrypted=encrypted))
 
@@ -173,7 +174,7 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._source.read(len(buffer))
-        except (*_DAMAGE, OSError) as error:
+        except (*DAMAGE, OSError) as error:
             raise _damaged(self._place, error, encrypted=self._encrypted) from error
         self._budget.spend(len(data))
         memoryview(buffer)[: len(data)] = data

@@ -22,6 +22,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.models import Account, Project
+from formats.archives import DAMAGE
 from judging import clock
 from judging.models import Worker
 from judging.paper.versions import program
@@ -52,9 +53,16 @@ class Manifest:
 
 
 def make(to: Path, *, now: datetime) -> Manifest:
-    """Write a backup; people may work meanwhile. No file is there before it is whole."""
+    """Write a backup; people may work meanwhile. No file is there before it is whole.
+
+    Raises Trouble for a file that is there, or would lie among those that are saved.
+    """
     if to.exists():
         raise Trouble(f"{to} is there already. Name another file.")
+    if to.resolve().is_relative_to(settings.VAR_DIR.resolve()):
+        raise Trouble(
+            f"{to} would be part of what is saved. Name a file outside {settings.VAR_DIR}."
+        )
     part = to.with_name(to.name + ".part")
     try:
         with tempfile.TemporaryDirectory(dir=to.parent) as folder:
@@ -88,11 +96,11 @@ def look(source: Path) -> Manifest:
             if names != set(manifest.parts) or manifest.form != FORM:
                 raise Trouble(f"{source} holds other parts than it says.")
             for name, said in manifest.parts.items():
-                _is_inside(name)
+                _check_name(name)
                 with archive.open(name) as stream:
                     if _digest(stream) != said["sha256"]:
                         raise Trouble(f"{source} is damaged: {name} is not what was saved.")
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+    except (*DAMAGE, KeyError, TypeError) as error:
         raise Trouble(f"{source} is no backup, or not a whole one.") from error
     return manifest
 
@@ -104,8 +112,8 @@ def restore(source: Path, *, replace: bool = False) -> Manifest:
     tables are those of the backup; `migrate` brings them up to date.
     """
     manifest = look(source)
-    _fits(manifest)
-    _is_free(replace)
+    _check_fits(manifest)
+    _check_free(replace)
     with tempfile.TemporaryDirectory(dir=settings.VAR_DIR) as folder:
         with zipfile.ZipFile(source) as archive:
             for name in manifest.parts:
@@ -148,8 +156,8 @@ def _digest(stream: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _is_inside(name: str) -> None:
-    """Whether a part lies where parts lie, and does not climb out."""
+def _check_name(name: str) -> None:
+    """Raise Trouble unless a part lies where parts lie, and does not climb out."""
     path = PurePosixPath(name)
     inside = path.parts[0] == FILES and len(path.parts) > 2 and ".." not in path.parts
     if name != DATABASE and not (inside and "\\" not in name and path.as_posix() == name):
@@ -161,7 +169,7 @@ def _applied() -> list[str]:
     return sorted(".".join(one) for one in found)
 
 
-def _fits(manifest: Manifest) -> None:
+def _check_fits(manifest: Manifest) -> None:
     if manifest.database != connection.vendor:
         raise Trouble(
             f"This backup is of {manifest.database}, and DATABASE_URL names {connection.vendor}."
@@ -175,7 +183,7 @@ def _fits(manifest: Manifest) -> None:
         )
 
 
-def _is_free(replace: bool) -> None:
+def _check_free(replace: bool) -> None:
     there = set(databases.tables())
     used = Account._meta.db_table in there and (
         Account.objects.exists() or Project.objects.exists()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -210,6 +211,23 @@ def test_a_part_that_was_changed_is_told(kept: Path, tmp_path: Path) -> None:
             other.writestr(name, b"thawed" if name.endswith("results-1.zip") else text)
     with pytest.raises(Trouble, match=r"results-1\.zip is not what was saved"):
         backups.look(bad)
+
+
+def test_a_packed_part_of_which_a_byte_changed_is_told(kept: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(kept) as archive:
+        begins = archive.getinfo("database").header_offset + 200
+    bad, whole = tmp_path / "bad.zip", kept.read_bytes()
+    bad.write_bytes(whole[:begins] + b"\xff" * 60 + whole[begins + 60 :])
+    with pytest.raises(Trouble, match=r"bad\.zip is"):
+        backups.look(bad)
+
+
+def test_a_backup_does_not_lie_among_what_it_saves(settings: Any, tmp_path: Path) -> None:
+    settings.VAR_DIR = tmp_path
+    (tmp_path / "backups").mkdir()
+    for place in (tmp_path, tmp_path / "backups"):
+        with pytest.raises(Trouble, match="outside"):
+            backups.make(place / "new.zip", now=timezone.now())
 
 
 @pytest.mark.parametrize("text", [b"", b"not a zip", b"PK\x05\x06" + b"\0" * 18])

@@ -68,6 +68,7 @@ def make(to: Path, *, now: datetime) -> Manifest:
         with tempfile.TemporaryDirectory(dir=to.parent) as folder:
             dumped = Path(folder) / DATABASE
             tables = databases.dump(dumped)
+            part.touch(mode=0o600)  # it holds all that anybody wrote, and digests of passwords
             with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
                 parts = {DATABASE: _put(archive, DATABASE, dumped)}
                 parts |= {name: _put(archive, name, path) for name, path in _files()}

@@ -185,6 +185,10 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "kept.zip"
 
 
+def test_a_backup_is_for_who_made_it_alone(kept: Path) -> None:
+    assert kept.stat().st_mode & 0o077 == 0
+
+
 def test_a_backup_says_what_it_holds(kept: Path) -> None:
     found = backups.look(kept)
     assert found.database == "sqlite"

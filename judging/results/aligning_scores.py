@@ -153,6 +153,7 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
     lengths = _lengths(chosen) if None in groupings else {}
     groups, clusters, task = _Numbers(), _Numbers(), tasktypes.of_project(project)
     places = {pk: _places(groupings, one, lengths, groups) for pk, one in read.items()}
+    cluster = {run.pk: _numbered(read[run.pk].cluster, clusters) for run in chosen}
     metrics = {run.pk: aligning_metrics.of_strategy(asked[run.pk], task) for run in chosen}
     people = _people(project, chain.from_iterable(metrics.values()))
     return [
@@ -160,15 +161,14 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
             run=run,
             metric=metric,
             groups=tuple(groups),
-            key=one.key,
-            position=one.position,
-            cluster=cluster,
+            key=read[run.pk].key,
+            position=read[run.pk].position,
+            cluster=cluster[run.pk],
             group=places[run.pk],
-            people=people.of(metric, one.item),
-            **_numbers(metric, one),
+            people=people.of(metric, read[run.pk].item),
+            **_numbers(metric, read[run.pk]),
         )
         for run in chosen
-        for one, cluster in [(read[run.pk], _numbered(read[run.pk].cluster, clusters))]
         for metric in metrics[run.pk]
     ]
 

@@ -74,7 +74,7 @@ def check_can_go(account: Account) -> None:
 
 
 def may_ask(lead: Membership, member: Membership) -> bool:
-    """Whether the lead may make the member nobody: a site admin may, and who leads all projects
+    """Whether the lead may anonymise the member: a site admin may, and who leads all projects
     that the person is in, for the account is the same in all of them."""
     if lead.account and lead.account.is_superuser:
         return not _is(lead, member)
@@ -85,7 +85,7 @@ def may_ask(lead: Membership, member: Membership) -> bool:
     return not elsewhere.exists()
 
 
-def make_nobody(account: Account, by: Account | None, *, now: datetime) -> None:
+def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
     """Empty and close the account, end its sessions and keys; what the person did stays.
 
     There is no way back. Raises Refused as `check_can_go` does.
@@ -99,7 +99,7 @@ def make_nobody(account: Account, by: Account | None, *, now: datetime) -> None:
         _empty(account)
         for member in Membership.objects.filter(account=account, active=True):
             _suspend(member, by or account, now)
-        auditing.note_account(account, by, new={"account": "made nobody"})
+        auditing.note_account(account, by, new={"account": "anonymised"})
 
 
 def _empty(account: Account) -> None:

@@ -87,7 +87,7 @@ urlpatterns = [
         name="import-problems",
     ),
     path("projects/<slug:slug>/members/", members.people, name="members"),
-    path("projects/<slug:slug>/members/empty/", personal.make_nobody, name="make-nobody"),
+    path("projects/<slug:slug>/members/anonymise/", personal.anonymise, name="anonymise"),
     path("projects/<slug:slug>/members/invite/", members.invite, name="members-invite"),
     path("projects/<slug:slug>/audit/", audit.audit, name="audit"),
     path("projects/<slug:slug>/snapshots/", snapshots.snapshots, name="snapshots"),

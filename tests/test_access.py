@@ -110,7 +110,7 @@ RULES: dict[str, dict[str, str]] = {
     "audit/": {"GET": "site"},
     "my-data/": {"GET": "signed in"},
     "my-data/file/": {"GET": "signed in"},
-    "projects/<slug:slug>/members/empty/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/members/anonymise/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/audit/": {"GET": "manage"},
     "projects/<slug:slug>/import/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/import/<int:number>/": {"GET": "manage", "POST": "manage"},

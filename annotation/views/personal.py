@@ -1,4 +1,4 @@
-"""What is held about a person, for themselves; and making somebody nobody, for who leads."""
+"""What is held about a person, for themselves; and anonymising an account, for who leads."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -40,7 +40,7 @@ def my_data_file(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def make_nobody(request: HttpRequest, slug: str) -> HttpResponse:
+def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask whether somebody's account is really to be emptied; a POST that names them does it."""
     lead = access.member_for(request, slug, right="manage")
     said = request.POST if request.method == "POST" else request.GET
@@ -57,15 +57,15 @@ def make_nobody(request: HttpRequest, slug: str) -> HttpResponse:
         except Refused as refused:
             trouble = str(refused)
         else:
-            messages.success(request, f"{member}'s account is emptied. What they did is kept.")
+            messages.success(request, f"{member}'s account is anonymised. What they did is kept.")
             return redirect("members", slug)
     context = {"project": lead.project, "member": lead, "person": member, "trouble": trouble}
     status = 422 if trouble else 200
-    return render(request, "annotation/make_nobody.html", context, status=status)
+    return render(request, "annotation/anonymise.html", context, status=status)
 
 
 def _do(lead: Membership, member: Membership, again: str) -> None:
     if again.strip() != member.alias:
         raise Refused(f"Type the name, {member.alias}, to say that you mean it.")
     assert member.account
-    personal.make_nobody(member.account, lead.account, now=timezone.now())
+    personal.anonymise(member.account, lead.account, now=timezone.now())

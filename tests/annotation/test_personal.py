@@ -75,11 +75,11 @@ def all_tables() -> str:
     return " ".join([*rows, *sessions]).casefold()
 
 
-def test_of_somebody_made_nobody_no_name_and_no_address_is_left(people: Cast) -> None:
+def test_of_somebody_anonymised_no_name_and_no_address_is_left(people: Cast) -> None:
     account, _ = arrived(people)
     member = worked(people, account)
     assert all(name in all_tables() for name in NAMES)
-    personal.make_nobody(account, people.admin, now=timezone.now())
+    personal.anonymise(account, people.admin, now=timezone.now())
     assert [name for name in NAMES if name in all_tables()] == []
     member.refresh_from_db()
     assert (member.alias, member.active, member.account_id) == ("g", False, account.pk)
@@ -87,10 +87,10 @@ def test_of_somebody_made_nobody_no_name_and_no_address_is_left(people: Cast) ->
     assert (label.member, label.comment, label.current) == (member, "Six legs?", True)
 
 
-def test_who_is_made_nobody_is_out_at_once_and_stays_out(people: Cast) -> None:
+def test_who_is_anonymised_is_out_at_once_and_stays_out(people: Cast) -> None:
     account, client = arrived(people)
     assert client.get("/").status_code == 200
-    personal.make_nobody(account, people.admin, now=timezone.now())
+    personal.anonymise(account, people.admin, now=timezone.now())
     assert client.get("/").status_code == 302
     assert Client().login(username=f"nobody-{account.pk}", password="quite-a-word-1") is False
     again = Client().post("/accounts/password/reset/", {"email": "gh@lab.example"})
@@ -100,39 +100,39 @@ def test_who_is_made_nobody_is_out_at_once_and_stays_out(people: Cast) -> None:
 def test_others_stay_signed_in_also_if_a_name_is_part_of_their_words(people: Cast) -> None:
     client, account = browser_of(people.lead.account), make_account("a")
     mine = browser_of(account)
-    personal.make_nobody(account, people.admin, now=timezone.now())
+    personal.anonymise(account, people.admin, now=timezone.now())
     assert [one.get("/").status_code for one in (client, mine)] == [200, 302]
 
 
-def test_links_of_who_is_made_nobody_open_nothing(people: Cast) -> None:
+def test_links_of_who_is_anonymised_open_nothing(people: Cast) -> None:
     now = timezone.now()
     lead = make_member(people.project, role="lead")
     _, key = inviting.invite(lead, Wanted("friend", "annotator"), now=now)
-    personal.make_nobody(lead.account, people.admin, now=now)
+    personal.anonymise(lead.account, people.admin, now=now)
     assert inviting.find(key, now=now) is None
 
 
-def test_that_somebody_was_made_nobody_is_on_record(people: Cast) -> None:
+def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:
     account, _ = arrived(people)
-    personal.make_nobody(account, people.admin, now=timezone.now())
+    personal.anonymise(account, people.admin, now=timezone.now())
     event = Event.objects.filter(kind="account").latest("pk")
-    assert (event.account, event.new) == (people.admin, {"account": "made nobody"})
+    assert (event.account, event.new) == (people.admin, {"account": "anonymised"})
     suspended = members.changes(people.project)[0]
     assert (suspended.subject, suspended.new) == ("g", {"active": False})
 
 
-def test_items_kept_for_somebody_made_nobody_go_to_everybody(people: Cast) -> None:
+def test_items_kept_for_somebody_anonymised_go_to_everybody(people: Cast) -> None:
     item = make_item(people.project)
     assigning.reserve(people.lead, [item], [people.annotator], now=timezone.now())
-    personal.make_nobody(people.annotator.account, people.admin, now=timezone.now())
+    personal.anonymise(people.annotator.account, people.admin, now=timezone.now())
     assert Slot.objects.get().reserved_for is None
 
 
 def test_nobody_leaves_a_project_or_the_site_without_a_lead(people: Cast) -> None:
     with pytest.raises(Refused, match="no lead left"):
-        personal.make_nobody(people.lead.account, people.admin, now=timezone.now())
+        personal.anonymise(people.lead.account, people.admin, now=timezone.now())
     with pytest.raises(Refused, match="no site admin left"):
-        personal.make_nobody(people.admin, None, now=timezone.now())
+        personal.anonymise(people.admin, None, now=timezone.now())
     people.lead.account.refresh_from_db()
     assert people.lead.account.is_active
 
@@ -140,7 +140,7 @@ def test_nobody_leaves_a_project_or_the_site_without_a_lead(people: Cast) -> Non
 def test_a_lead_empties_an_account_by_typing_the_name(people: Cast) -> None:
     client, place = (
         browser_of(people.lead.account),
-        reverse("make-nobody", args=[people.project.slug]),
+        reverse("anonymise", args=[people.project.slug]),
     )
     account = people.annotator.account
     assert "no way back" in client.get(place, {"member": "annotator"}).content.decode()
@@ -157,7 +157,7 @@ def test_a_lead_does_so_only_where_they_lead_all_that_the_person_is_in(people: C
     make_member(elsewhere, alias="x", account=people.annotator.account)
     client, place = (
         browser_of(people.lead.account),
-        reverse("make-nobody", args=[people.project.slug]),
+        reverse("anonymise", args=[people.project.slug]),
     )
     said = {"member": "annotator", "again": "annotator"}
     assert client.post(place, said).status_code == 403
@@ -172,13 +172,13 @@ def test_a_lead_does_so_only_where_they_lead_all_that_the_person_is_in(people: C
 def test_the_command_says_what_it_would_do_and_does_it_when_told(people: Cast) -> None:
     out = StringIO()
     name = people.annotator.account.username
-    call_command("make_nobody", name, stdout=out)
+    call_command("anonymise", name, stdout=out)
     assert f"annotator in {people.project.slug}, which stays" in out.getvalue()
     assert Account.objects.filter(username=name).exists()
-    call_command("make_nobody", name, "--apply", stdout=out)
+    call_command("anonymise", name, "--apply", stdout=out)
     assert not Account.objects.filter(username=name).exists()
     with pytest.raises(CommandError, match="Nobody has the user name"):
-        call_command("make_nobody", name, stdout=out)
+        call_command("anonymise", name, stdout=out)
 
 
 def test_a_person_takes_all_that_is_held_about_them_and_nothing_of_others(people: Cast) -> None:

@@ -253,11 +253,11 @@ def test_only_a_digest_of_who_somebody_is_there_is_kept(service: Service, people
     assert not EmailAddress.objects.exists()
 
 
-def test_who_is_made_nobody_does_not_come_back_by_the_service(service: Service) -> None:
+def test_who_is_anonymised_does_not_come_back_by_the_service(service: Service) -> None:
     account = make_account("ada")
     with_link(service, account)
     assert len(personal.held(account)["sign_in_by_another_service"]) == 1
-    personal.make_nobody(account, None, now=timezone.now())
+    personal.anonymise(account, None, now=timezone.now())
     assert not SocialAccount.objects.exists()
     assert through(Client()).status_code == 403
 

@@ -10,7 +10,7 @@ from annotation.models import Account, Membership
 
 
 class Command(BaseCommand):
-    help = "Empty a person's account for good: name, address, sessions, keys. What they did stays."
+    help = "Anonymise an account for good: name, address, sessions, keys. What they did stays."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username", metavar="USERNAME")
@@ -28,7 +28,7 @@ class Command(BaseCommand):
                 personal.check_can_go(account)
                 self.stdout.write("nothing is done yet: add --apply, and there is no way back")
                 return
-            personal.make_nobody(account, None, now=timezone.now())
+            personal.anonymise(account, None, now=timezone.now())
         except Refused as refused:
             raise CommandError(str(refused)) from refused
-        self.stdout.write("the account is empty, and nobody can sign in with it")
+        self.stdout.write("the account is anonymised, and nobody can sign in with it")

@@ -1,13 +1,20 @@
-"""CSV and TSV: quoted fields may hold line breaks, the first row names the columns."""
+"""CSV and TSV: quoted fields may hold line breaks, the first row names the columns.
+
+Columns of CSV may be separated by semicolons or tabs, if the first row says so.
+"""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
+from itertools import chain
 from textwrap import shorten
 from typing import BinaryIO
 
 from formats.lines import Lines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
+
+_QUOTED = re.compile('"[^"]*"')
 
 
 def rows(
@@ -70,9 +77,10 @@ def _allow_long_fields(limits: Limits) -> None:
 
 
 def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    line, first = lines.start_row(), next(lines, "")
+    told = _separator(first, delimiter)
+    reader = csv.reader(chain([first] if first else [], lines), delimiter=told, strict=True)
     while True:
-        line = lines.start_row()
         try:
             fields = next(reader)
         except StopIteration:
@@ -85,6 +93,13 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
             ) from error
         if fields:
             yield line, fields
+        line = lines.start_row()
+
+
+def _separator(header: str, usual: str) -> str:
+    """What separates the columns: spreadsheets write semicolons where the comma is in numbers."""
+    bare = _QUOTED.sub("", header)
+    return max((usual, ";", "\t"), key=bare.count) if usual == "," else usual
 
 
 def _header(

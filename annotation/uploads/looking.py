@@ -36,13 +36,7 @@ def columns(source: Source) -> list[str]:
     for row in islice(sources.begun(replace(source, columns={})), ROWS):
         if isinstance(row, Row):
             found |= dict.fromkeys(_names(row.values))
-    names = list(found)[:COLUMNS]
-    if len(names) == 1 and ";" in names[0] and source.form == "csv":
-        raise FormatError(
-            f"{source.path.name}: its columns are separated by semicolons. Save it with commas "
-            "between them, or as TSV."
-        )
-    return names
+    return list(found)[:COLUMNS]
 
 
 def suggested(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import IntegrityError
+
 from annotation import members, writing
 from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
@@ -87,7 +89,12 @@ def accept_anew(
     with writing.transact():
         if has_account(invitation):
             raise Refused("There is an account with your e-mail address. Sign in with it to join.")
-        account = Account.objects.create_user(username, email=invitation.email, password=password)
+        try:
+            account = Account.objects.create_user(
+                username, email=invitation.email, password=password
+            )
+        except IntegrityError as error:  # the form saw it free, and another was quicker
+            raise Refused("Somebody took this user name this moment. Choose another.") from error
         return accept(invitation, account, now=now)
 
 

@@ -107,6 +107,18 @@ def test_of_two_who_press_at_once_one_comes_in_and_no_account_is_left_over(peopl
     assert not Account.objects.filter(username="late").exists()
 
 
+@pytest.mark.databases
+def test_of_two_who_choose_a_user_name_at_once_one_gets_it(people: Cast) -> None:
+    now = timezone.now()
+    asked = [Wanted(name, "annotator") for name in ("one", "other")]
+    first, second = (inviting.invite(people.lead, one, now=now)[0] for one in asked)
+    inviting.accept_anew(first, "grace", "quite-a-word-1", now=now)
+    with pytest.raises(Refused, match="took this user name"):
+        inviting.accept_anew(second, "grace", "quite-a-word-1", now=now)
+    second.refresh_from_db()
+    assert second.ended_at is None
+
+
 def test_an_old_link_opens_nothing_and_its_name_can_be_used_again(people: Cast) -> None:
     _, key = inviting.invite(people.lead, Wanted("gh", "annotator", days=1), now=NOW)
     later = NOW + timedelta(days=1)

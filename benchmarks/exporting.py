@@ -57,7 +57,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--databases", nargs="+", choices=scratch.KINDS, default=[*scratch.KINDS])
     parser.add_argument("--items", nargs="+", type=int, default=[USUAL])
     parser.add_argument("--tables", nargs="+", default=["items", "labels"])
-    parser.add_argument("--formats", nargs="+", default=["jsonl", "csv"])
+    parser.add_argument("--formats", nargs="+", default=["jsonl", "csv", "parquet"])
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--write", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -101,6 +101,8 @@ def _apart(table: str, form: str) -> Figures:
 def _written(table: str, form: str) -> Figures:
     import django
 
+    # Comes with tools of development alone, and pyarrow would load it for 60 MB.
+    sys.meta_path.insert(0, _Without("pandas"))
     django.setup()
     from django.core.management import call_command
 
@@ -114,6 +116,17 @@ def _written(table: str, form: str) -> Figures:
     size = output.stat().st_size / 1e6
     output.unlink()
     return {"rows": event.data["rows"], "seconds": seconds, "memory": _peak(), "size": size}
+
+
+class _Without:
+    """Has a package not be there."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] == self._package:
+            raise ImportError(f"{name} is not to be loaded")
 
 
 def _peak() -> float:

@@ -10,6 +10,10 @@ from typing import Any
 import altair as alt
 from altair.utils import schemapi
 
+# Only tests check a specification against the schema: to check the values of every mark again for
+# every reader takes as long as all the rest of a page.
+schemapi.disable_debug_mode()
+
 # Each at least 3 : 1 against the light and the dark sheet (WCAG 1.4.11). Neighbours differ in
 # lightness or in the blue-yellow direction, which nearly every eye sees.
 COLOURS = (

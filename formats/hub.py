@@ -9,8 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from io import BufferedWriter
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from formats import parquet
 from formats.held import REPEATS, TEST, Card, Counts, Held, written
@@ -21,7 +24,7 @@ ALL, SPLIT = "default", "test"
 # What has so many categories, or one that no file can be called by, has its rest in one file.
 MOST, REST = 100, "other"
 # So many rows, or of their characters, are taken apart by category at once.
-ROWS, CHARACTERS = 2_000, 8_000_000
+ROWS, CHARACTERS = 2_000, 4_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
 Rows = Iterable[Mapping[str, Any]]
@@ -41,9 +44,10 @@ def write(
     ValueError as `parquet.write` does.
     """
     counts, others = Counts(), Counter[str]()
-    names = _split(_counted(rows, counts, others), columns, folder, kinds)
+    shape = parquet.schema(columns, kinds)
+    names = _split(_counted(rows, counts, others), shape, folder)
     paths = {name: f"data/{name}.parquet" for name in names}
-    digests = {path: sealing.add(path, folder / name) for name, path in paths.items()}
+    digests = {path: _add(path, folder / name, shape, sealing) for name, path in paths.items()}
     held = Held(counts, others, digests)
     front, text = card(held)
     sealing.put(CARD, written({**front, **_front(held, names)}, text))
@@ -64,26 +68,43 @@ def _front(held: Held, names: Sequence[str]) -> dict[str, Any]:
     return {"size_categories": [held.size], "configs": configs}
 
 
-def _split(rows: Rows, columns: Sequence[str], folder: Path, kinds: parquet.Kinds) -> list[str]:
-    """Write a file a category, at least one; their names."""
-    writers: dict[str, parquet.Writing] = {}
+def _split(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
+    """Pack the rows into a file a category, at least one; their names. These are streams, since a
+    file of Parquet would have to be held for each category at once."""
+    files: dict[str, Any] = {}
     with ExitStack() as stack:
 
-        def writer(name: str) -> parquet.Writing:
-            if name not in writers:
-                made = parquet.Writing(folder / name, columns, kinds)
-                writers[name] = stack.enter_context(made)
-            return writers[name]
+        def file(name: str) -> Any:
+            if name not in files:
+                made = stack.enter_context(pa.OSFile(str(folder / name), "wb"))
+                files[name] = stack.enter_context(pa.ipc.new_stream(made, shape))
+            return files[name]
 
+        count = 0
         for part in parquet.parts(rows, ROWS, CHARACTERS):
-            taken: dict[parquet.Writing, list[Mapping[str, Any]]] = {}
+            taken: dict[str, list[Mapping[str, Any]]] = {}
             for row in part:
-                taken.setdefault(writer(_name(row, writers)), []).append(row)
-            for one, some in taken.items():
-                one.write(some)
-        if not writers:
-            writer(REST)
-    return sorted(writers)
+                name = _name(row, files)
+                file(name)
+                taken.setdefault(name, []).append(row)
+            for name, some in taken.items():
+                file(name).write_batch(parquet.batch(some, shape, count))
+            count += len(part)
+        if not files:
+            file(REST)
+    return sorted(files)
+
+
+def _add(path: str, packed: Path, shape: pa.Schema, sealing: Sealing) -> str:
+    """Write what is packed as a file of the archive; its digest."""
+    with (
+        pa.OSFile(str(packed), "rb") as source,
+        sealing.member(path) as member,
+        BufferedWriter(member, parquet.GROUP) as stream,
+    ):
+        parquet.write_batches(pa.ipc.open_stream(source), shape, stream)
+    packed.unlink()
+    return str(member.facts()["sha256"])
 
 
 def _counted(rows: Rows, counts: Counts, others: Counter[str]) -> Iterator[Mapping[str, Any]]:

@@ -1,14 +1,18 @@
 """Parquet: columns of one type each, some rows at a time."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 from uuid import UUID
+
+# Gives back what is no longer used, where the library's own keeps it; read when that is loaded.
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,8 +30,10 @@ TYPES = {
     "bool": pa.bool_(),
     "time": pa.timestamp("us", tz="UTC"),
 }
-# A row group: enough rows to pack well, and no burden to memory.
-ROWS, CHARACTERS = 500, 2_000_000
+# So many rows, or of their characters, are packed at once, which are no burden to memory; and so
+# many bytes of packed ones are a row group, of each of which a file keeps 33 kB until its end.
+ROWS, CHARACTERS = 100, 200_000
+GROUP = 4_000_000
 AT_A_TIME = 100
 # So many columns are taken at most, and so much inside each other.
 COLUMNS, DEEPEST = 1_000, 10
@@ -36,35 +42,45 @@ _KIND = b"kind"
 Kinds = Mapping[str, str]
 
 
-class Writing:
-    """A file while it is written, some rows at a time; close it, or use it in a `with`.
+def schema(columns: Sequence[str], kinds: Kinds) -> pa.Schema:
+    """`kinds` names the kind of a column in `TYPES`, text by default."""
+    named = [(name, kinds.get(name, TEXT)) for name in columns]
+    return pa.schema([pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named])
 
-    `kinds` names the kind of a column in `TYPES`, text by default.
+
+def batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows, packed some at a time.
+
+    Raises ValueError for a value that is not of its column's kind, naming row and column.
     """
+    count = 0
+    for part in parts(rows, ROWS, CHARACTERS):
+        yield batch(part, shape, count)
+        count += len(part)
 
-    def __init__(self, file: Path | IO[bytes], columns: Sequence[str], kinds: Kinds) -> None:
-        self._kinds = {name: kinds.get(name, TEXT) for name in columns}
-        named = self._kinds.items()
-        self._schema = pa.schema(
-            [pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named]
-        )
-        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
-        self.count = 0
 
-    def write(self, part: Sequence[Mapping[str, Any]]) -> None:
-        """Raises ValueError for a value that is not of its column's kind, naming row and column."""
-        arrays = [_array(part, name, kind, self.count) for name, kind in self._kinds.items()]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self.count += len(part)
+def batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int) -> pa.RecordBatch:
+    """Some rows packed, behind so many others."""
+    kinds = [(field.name, field.metadata[_KIND].decode()) for field in shape]
+    arrays = [_array(part, name, kind, before) for name, kind in kinds]
+    return pa.record_batch(arrays, schema=shape)
 
-    def close(self) -> None:
-        self._writer.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path | IO[bytes]) -> int:
+    """Write what is packed to a file; return the number of rows."""
+    # Of texts the least and the greatest would be kept in memory, of each group, until the end.
+    told = [field.name for field in shape if field.type != pa.string()]
+    count, held = 0, list[pa.RecordBatch]()
+    with pq.ParquetWriter(file, shape, compression="zstd", write_statistics=told) as writer:
+        for one in found:
+            count += one.num_rows
+            held.append(one)
+            if sum(each.nbytes for each in held) >= GROUP:
+                writer.write_table(pa.Table.from_batches(held, shape))
+                held.clear()
+        if held:
+            writer.write_table(pa.Table.from_batches(held, shape))
+    return count
 
 
 def write(
@@ -73,11 +89,9 @@ def write(
     file: Path | IO[bytes],
     kinds: Kinds,
 ) -> int:
-    """Write the columns of the rows to a file; return the number of rows. As `Writing` does."""
-    with Writing(file, columns, kinds) as writing:
-        for part in parts(rows, ROWS, CHARACTERS):
-            writing.write(part)
-    return writing.count
+    """Write the columns of the rows to a file; return the number of rows. As `batches` does."""
+    shape = schema(columns, kinds)
+    return write_batches(batches(rows, shape), shape, file)
 
 
 def rows(path: Path, limits: Limits) -> Rows:

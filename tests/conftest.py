@@ -53,7 +53,7 @@ def pytest_configure() -> None:
     settings.WHITENOISE_USE_FINDERS = True
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     # What tests draw is checked against the schema of Vega-Lite.
-    importlib.import_module("charts")
+    importlib.import_module("charts.marks")
     schemapi.enable_debug_mode()
 
 

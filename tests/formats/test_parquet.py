@@ -57,6 +57,7 @@ def test_texts_come_back_as_they_were(tmp_path: Path, texts: list[str]) -> None:
 def test_rows_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "ROWS", 2)
     monkeypatch.setattr(parquet, "CHARACTERS", 10)
+    monkeypatch.setattr(parquet, "GROUP", 1)
     texts = ["a", "b", "long enough", "c", "d"]
     path = written(tmp_path / "a", [{"t": text} for text in texts], ["t"])
     assert pq.ParquetFile(path).metadata.num_row_groups == 3

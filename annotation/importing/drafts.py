@@ -176,8 +176,10 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 
 def _key(key: str) -> str:
-    if not key or len(key) > KEY_LENGTH:
-        raise _Fault("key", f"must have 1 to {KEY_LENGTH} characters.")
+    if not key:
+        raise _Fault("key", "is empty or missing; every item needs one of its own.")
+    if len(key) > KEY_LENGTH:
+        raise _Fault("key", f"is longer than {KEY_LENGTH} characters.")
     if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
         raise _Fault("key", "holds control characters. Take them out.")
     # Browsers take such parts out of an address, so no link could lead to the item.

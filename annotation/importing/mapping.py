@@ -10,11 +10,19 @@ from formats.rows import BadRow, Row
 
 # What published data and spreadsheets often call them, the likeliest first.
 OFTEN: dict[str, tuple[str, ...]] = {
-    "key": ("id", "item id", "uid", "example id", "question id", "name"),
+    "key": ("id", "item id", "uid", "example id", "question id", "nr", "no", "number", "name"),
     "category": ("error type", "perturbation", "perturbation type", "type"),
     "prompt": ("question", "instruction", "input", "query", "user prompt"),
     "gold": ("gold answer", "reference", "reference answer", "ground truth", "answer"),
-    "perturbed": ("perturbed answer", "changed answer", "modified answer", "modified", "changed"),
+    "perturbed": (
+        "perturbed answer",
+        "changed answer",
+        "modified answer",
+        "broken answer",
+        "modified",
+        "changed",
+        "broken",
+    ),
     "response": (
         "model response",
         "llm response",
@@ -46,7 +54,8 @@ def guess(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
     for name in names:
         if name in found:
             continue
-        likely = (name, texts.get(name, name), *OFTEN.get(name, ()))
+        often = (name, texts.get(name, name), *OFTEN.get(name, ()))
+        likely = (*often, *(f"{one} text" for one in often if name in texts))
         chosen = next((free.pop(_plain(one)) for one in likely if _plain(one) in free), None)
         if chosen is not None:
             guessed[name] = chosen

@@ -26,6 +26,15 @@ DETECTION = tasktypes.from_definition(tasktypes.definitions()["error-detection"]
         (["key", "id", "PROMPT"], {"prompt": "PROMPT"}),
         (["question_id"], {"key": "question_id"}),
         (["nothing", "known"], {}),
+        (
+            ["prompt_text", "reference", "broken", "type", "nr"],
+            {
+                "key": "nr",
+                "prompt": "prompt_text",
+                "gold": "reference",
+                "perturbed": "broken",
+            },
+        ),
     ],
 )
 def test_what_a_column_means_is_told_by_its_name(found: list[str], guessed: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from tests.builders import TEXTS, Cast, cast
 
 pytestmark = pytest.mark.django_db
 PLACE = "/api/v1/projects/fbi/imports/"
-ROW = {"nr": "a", "category": "entity", **TEXTS}
+ROW = {"row id": "a", "category": "entity", **TEXTS}
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def put(program: Client, **body: Any) -> Any:
 
 
 def test_a_program_sends_a_file_names_its_columns_and_brings_it_in(program: Client) -> None:
-    sent = send(program, ROW, ROW | {"nr": "", "category": "x"})
+    sent = send(program, ROW, ROW | {"row id": "", "category": "x"})
     assert (sent.status_code, sent.json()["step"]) == (201, "choose")
-    columns = {name: name for name in ("category", *TEXTS)} | {"key": "nr"}
+    columns = {name: name for name in ("category", *TEXTS)} | {"key": "row id"}
     checked = put(program, columns=columns).json()
     assert (checked["step"], checked["report"]["new"], checked["report"]["bad"]) == ("ready", 1, 1)
     [problem] = checked["report"]["problems"]
@@ -68,7 +68,7 @@ def test_what_cannot_be_used_is_told_with_what_could(program: Client, settings: 
     assert "Every item needs key" in put(program, columns=columns).json()["errors"]["columns"][0]
     wrong = put(program, columns=columns | {"key": "id"}).json()
     assert "The file has no id" in wrong["errors"]["columns"][0]
-    wrong = put(program, columns=columns | {"colour": "nr"}).json()
+    wrong = put(program, columns=columns | {"colour": "row id"}).json()
     assert "An item has no colour" in wrong["errors"]["columns"][0]
     settings.IMPORT_BYTES = 10
     assert "holds more than" in send(program, ROW).json()["detail"]
@@ -80,6 +80,6 @@ def test_what_comes_too_late_is_a_conflict(program: Client) -> None:
     assert program.get(f"{PLACE}1/rows/").status_code == 409
     assert program.post(f"{PLACE}1/cancel/").json()["state"] == "failed"
     assert program.post(f"{PLACE}1/cancel/").status_code == 409
-    columns = {name: name for name in ("category", *TEXTS)} | {"key": "nr"}
+    columns = {name: name for name in ("category", *TEXTS)} | {"key": "row id"}
     assert put(program, columns=columns).status_code == 409
     assert program.get(f"{PLACE}2/").status_code == 404

@@ -60,8 +60,11 @@ class Client:
         self._token, self._timeout = token, timeout
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        """What stands at a path below /api/v1/. Raises `Problem`."""
-        return self._ask("GET", path, query or {}).body
+        """What stands at a path below /api/v1/. Raises `Problem`, and ValueError for a file."""
+        answer = self._ask("GET", path, query or {})
+        if answer.content and answer.body is None:
+            raise ValueError(f"{path} is a file: read it by file().")
+        return answer.body
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> Any:
         """Have something made or done; sent again with the same `key`, a word of your own, it is

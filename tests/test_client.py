@@ -131,7 +131,9 @@ def test_an_export_is_waited_for_and_read(
     monkeypatch.setattr("examples.client.time.sleep", work)
     table = lab.export("fbi", "outcomes", "csv").decode()
     assert table.splitlines()[0].startswith("run,")
-    with pytest.raises(Problem, match="table"):
+    with pytest.raises(ValueError, match="read it by file"):
+        lab.get("projects/fbi/exports/1/file/")
+    with pytest.raises(Problem, match="There are items, labels, revisions"):
         lab.export("fbi", "nothing", "csv")
 
 

@@ -1,5 +1,6 @@
 """The API of exports: ask for a table as a file, see how far it is, take it."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,6 +40,15 @@ LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what 
 EXPORT = "projects/<slug:slug>/exports/<int:number>/"
 
 
+class NamedChoice(serializers.ChoiceField):
+    """One of some names; who sends another is told them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        there = [*names]
+        words: Any = {"invalid_choice": f"There is no {{input}}. There are {', '.join(there)}."}
+        super().__init__(choices=[(name, name) for name in there], error_messages=words)
+
+
 class ExportAskedSerializer(serializers.Serializer[Any]):
     """A table in a format. `filters` narrow items down, by the names of the list of items; with
     `canary` each row says in a column that it is test data, and holds a string to look for.
@@ -46,8 +56,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     `licence` is what the data card of the format `hub` says. With `encrypt` the file is a zip under
     a password, which has an address of its own."""
 
-    table = serializers.ChoiceField(choices=[(name, name) for name in EXPORTS])
-    format = serializers.ChoiceField(choices=[(name, name) for name in FILES])
+    table = NamedChoice(EXPORTS)
+    format = NamedChoice(FILES)
     filters = serializers.DictField(child=serializers.CharField(max_length=2000), default=dict)
     canary = serializers.BooleanField(default=False)
     snapshot = serializers.CharField(default="", allow_blank=True, max_length=80)

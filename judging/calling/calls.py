@@ -179,6 +179,7 @@ def _checked(base: Run, strategy: Strategy, batch: Sequence[Outcome]) -> _Checke
 
 
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
-    """Mark the items that an evaluator's replies to these requests are about (design 3.6)."""
-    asked = Outcome.objects.of_requests(request_ids).values("item")
+    """Mark the items that an evaluator's replies to these requests are about (design 3.6). What a
+    generator made of an item is no opinion of it."""
+    asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
     Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

@@ -65,6 +65,9 @@ class Run(models.Model):
     occasion = models.CharField(
         max_length=40, blank=True, help_text="Why it asks anew what was answered: a canary."
     )
+    generates = models.BooleanField(
+        default=False, db_default=False, help_text="Makes texts of items, and judges none."
+    )
     while_labelling = models.BooleanField(
         default=False, help_text="Started while people were labelling its items, as a lead allowed."
     )
@@ -111,6 +114,7 @@ class Outcome(models.Model):
         DETECTED = "detected"
         UNDETECTED = "undetected"
         SCORED = "scored"
+        MADE = "made"
         MISSING = "missing"
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="outcomes")

@@ -7,7 +7,7 @@ from typing import Any
 from annotation.models import Membership, Project, Slot, Stage
 from judging import providers
 from judging.errors import Refused
-from judging.models import Budget, Endpoint
+from judging.models import Budget, Endpoint, Run
 from judging.prompts import frames
 from judging.strategies import Strategy
 
@@ -51,12 +51,12 @@ def check_budget(project: Project, endpoint: Endpoint) -> None:
         check_prices(endpoint)
 
 
-def being_labelled(project: Project, endpoint: Endpoint, items: Collection[int]) -> int:
-    """How many of the items people are still labelling, if the endpoint's replies could reach
-    them: a baseline measures, and says nothing that anybody could repeat."""
-    if not endpoint.is_evaluator():
+def being_labelled(run: Run, items: Collection[int]) -> int:
+    """How many of the items people are still labelling, if the run's replies could reach them: a
+    baseline measures and a generator writes, and neither says what anybody could repeat."""
+    if run.generates or not run.endpoint.is_evaluator():
         return 0
-    open_places = Slot.objects.at(project.pk, Stage.WORK).in_use().of_live_items()
+    open_places = Slot.objects.at(run.project_id, Stage.WORK).in_use().of_live_items()
     return len(set(open_places.values_list("item", flat=True)).intersection(items))
 
 

@@ -24,7 +24,7 @@ COPIED = (
 )  # fmt: skip
 _NONE_OF_THESE = (
     "None of the chosen items can be asked about: they are not resolved as the strategy needs it,"
-    " or serve as examples. Choose others."
+    " serve as examples, or are of another ability than the category. Choose others."
 )
 # What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
 UNNOTICED = "equal"
@@ -63,8 +63,10 @@ def draw(
     other clusters than the run's. Raises `Refused` where nothing is left of either.
     """
     needs = frames.needs(strategy)
-    rows = selecting.rows(selecting.items(project, needs, with_duplicates=with_duplicates))
+    rows = selecting.rows(project, needs, with_duplicates=with_duplicates)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
+    if strategy.category and only is None:
+        asked = selecting.of_category(rows, strategy.category)
     examples = _examples(strategy, rows, asked if only is not None else (), seed)
     shown = {row["cluster"] for row in examples}
     asked = [row for row in asked if row["cluster"] not in shown]

@@ -51,6 +51,7 @@ def draft(
         strategy=version,
         endpoint=endpoint,
         pinned=pinned,
+        generates=strategy.generates,
         parser=outputs.parser(strategy),
         renderer=frames.RENDERER,
         **{"samples": strategy.samples, **values},

@@ -129,8 +129,7 @@ def item_of(project: Project, key: str, version: StrategyVersion | None) -> Item
     if key:
         return None if "\0" in key else items.filter(key=key).first()
     if version is not None:
-        able = selecting.items(project, frames.needs(version.strategy()))
-        first = able.order_by("item__position").values_list("item", flat=True).first()
+        first = selecting.first(project, frames.needs(version.strategy()))
         if first is not None:
             return items.filter(pk=first).first()
     return items.first()
@@ -259,8 +258,7 @@ def _left_out(asked: _Asked, item: Item) -> tuple[str, ...]:
     needs = frames.needs(asked.strategy)
     if needs == "run":
         return ()
-    able = selecting.items(asked.run.project, needs, with_duplicates=True)
-    if able.filter(item=item).exists():
+    if selecting.takes(asked.run.project, needs, item):
         return ()
     wanted = " or ".join(value.replace("_", " ") for value in selecting.NEEDED.get(needs, ()))
     return (

@@ -1,13 +1,13 @@
 """Stored versions of strategies, endpoints, and the items that a run may be over."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import Exists, F, Max, OuterRef, Subquery, Value
 
-from annotation import tasktypes, writing
-from annotation.models import Project, Resolution
-from annotation.querysets import ERROR_ITEM, SI_ITEM, ResolutionQuerySet
+from annotation import tasktypes, taxonomy, writing
+from annotation.models import Item, Project, Resolution, Revision
+from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet, ResolutionQuerySet
 from judging import strategies
 from judging.calling import planning
 from judging.models import Endpoint, StrategyVersion
@@ -17,6 +17,8 @@ BASELINE = "baseline"
 PERTURBATION = "perturbation"
 # What an item must be resolved as; for all other needs any resolution will do.
 NEEDED = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
+# What generators need: a text of this name, whatever people said of the item.
+FROM_TEXTS = frozenset({"prompt", "gold"})
 # What of an item a run keeps, beside its revision and what it is held for.
 PINNED = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
 
@@ -62,6 +64,8 @@ def _dropped(project: Project) -> list[str]:
 
 def lacking(needs: str) -> str:
     """What to do where no item is resolved as a strategy needs it."""
+    if needs in FROM_TEXTS:
+        return f"No item of this project has the text {needs!r} to start from. Import some."
     wanted = " or ".join(value.replace("_", " ") for value in NEEDED.get(needs, ()))
     return (
         f"No item of this project is resolved{' as ' * bool(wanted)}{wanted} yet."
@@ -69,9 +73,37 @@ def lacking(needs: str) -> str:
     )
 
 
-def rows(found: ResolutionQuerySet) -> list[dict[str, Any]]:
-    """What a run pins of each item, in the order of the items."""
+def sources(project: Project, needs: str, *, with_duplicates: bool = False) -> ItemQuerySet:
+    """The items whose current texts have what a generator starts from: the "prompt", or "gold".
+
+    Resolved or not; neither those that people practise on, nor those that were made themselves.
+    Of several with one source question it is the first, unless duplicates are asked for.
+    """
+    found = Item.objects.in_project(project).of_tests().filter(parent=None)
+    texts = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
+    found = found.filter(Exists(texts.filter(texts__has_key=needs)))
+    if with_duplicates:
+        return found
+    before = found.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))
+    return found.filter(~Exists(before))
+
+
+def rows(project: Project, needs: str, *, with_duplicates: bool = False) -> list[dict[str, Any]]:
+    """What a run pins of each item that it may be over, in the order of the items."""
+    if needs in FROM_TEXTS:
+        made = sources(project, needs, with_duplicates=with_duplicates).order_by("position")
+        current = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
+        return list(
+            made.values(
+                *PINNED,
+                item_id=F("pk"),
+                revision_id=Subquery(current.values("pk")[:1]),
+                texts=Subquery(current.values("digest")[:1]),
+                truth=Value(""),
+            )
+        )
     # A resolution names its item and revision, so that this is one flat join.
+    found = items(project, needs, with_duplicates=with_duplicates)
     return list(
         found.order_by("item__position").values(
             "item_id",
@@ -81,6 +113,31 @@ def rows(found: ResolutionQuerySet) -> list[dict[str, Any]]:
             **{name: F(f"item__{name}") for name in PINNED},
         )
     )
+
+
+def first(project: Project, needs: str) -> int | None:
+    """The id of the first item that a run may be over."""
+    if needs in FROM_TEXTS:
+        made = sources(project, needs).order_by("position")
+        return made.values_list("pk", flat=True).first()
+    able = items(project, needs).order_by("item__position")
+    return able.values_list("item", flat=True).first()
+
+
+def takes(project: Project, needs: str, item: Item) -> bool:
+    """Whether a run may be over an item, be it a duplicate."""
+    if needs in FROM_TEXTS:
+        return sources(project, needs, with_duplicates=True).filter(pk=item.pk).exists()
+    return items(project, needs, with_duplicates=True).filter(item=item).exists()
+
+
+def of_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
+    """Those whose answer is of the ability in which a category is made; score-invariant ones are
+    made in any."""
+    ability = taxonomy.load().category(category).ability
+    if ability == SI_ITEM:
+        return list(rows)
+    return [row for row in rows if (row["source_ability"] or row["ability"]) == ability]
 
 
 def part(rows: Sequence[dict[str, Any]], seed: int, limit: int | None) -> list[dict[str, Any]]:

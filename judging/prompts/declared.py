@@ -7,6 +7,10 @@ from typing import Any
 
 VERDICTS = ("A", "B", "both good", "both unacceptable")
 TOTAL = "total"
+# The parts of a perturbation, as a generator is asked for them.
+PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
+# What makes texts of items, and says nothing of any.
+GENERATORS = frozenset({"answer", "perturbation"})
 
 
 class StrategyError(ValueError):
@@ -93,7 +97,8 @@ class Strategy:
     the endpoint's. `examples` is how many resolved items are shown first. `fold` says how a
     derived run makes one outcome of many: "majority" or "mean". `parser` is a named parser, ""
     for the usual one; `decides` the metric (or "total") that stands for the item; `about` whose
-    explanation is checked: "perturbed" or "gold". With `worded` the answer is no JSON.
+    explanation is checked: "perturbed" or "gold". With `worded` the answer is no JSON. `category`
+    is what a generator of perturbations makes, "" for all else.
     """
 
     slug: str
@@ -122,6 +127,12 @@ class Strategy:
     decides: str = ""
     about: str = ""
     worded: bool = False
+    category: str = ""
+
+    @property
+    def generates(self) -> bool:
+        """Whether it makes texts of items, and judges none."""
+        return self.frame in GENERATORS
 
     @property
     def last_step(self) -> int:
@@ -166,6 +177,8 @@ class Strategy:
             return {one.slug: _number(one.scale) for one in self.metrics} or None
         if output == "detection":
             return {"detection": {"type": "string", "enum": ["error", "no_error"]}}
+        if output == "perturbation":
+            return {name: {"type": "string"} for name in (PERTURBED, CLAIM, RATIONALE)}
         return {"flag": {"type": "boolean"}} if output == "flag" else None
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from annotation import taxonomy
 from judging.prompts import wording
 from judging.prompts.declared import TOTAL, VERDICTS, Scale, Strategy, StrategyError
 from judging.prompts.parts import (
@@ -29,6 +30,8 @@ OUTPUT_OF_FRAME = {
     "matching": "score",
     "explanation": "flag",
     "fold": "fold",
+    "answer": "answer",
+    "perturbation": "perturbation",
 }
 # metric -> the frames that show it what it measures; ROUGE-L without a reference would say 0
 FRAMES_OF_METRIC = {
@@ -75,11 +78,13 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "decides": (str, False),
     "about": (str, False),
     "worded": (bool, False),
+    "category": (str, False),
 }
 # taken as they are once they were checked
 _PLAIN = (
     "slug", "title", "study", "frame", "output", "explanation", "metric", "metrics_from",
     "samples", "votes", "parameters", "examples", "fold", "parser", "decides", "about", "worded",
+    "category",
 )  # fmt: skip
 _EMPTY = {"metric": ""}
 
@@ -145,9 +150,19 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
     right = fold in FOLDS if frame == "fold" else not fold
     remedy = f"use one of {listed(FOLDS)}" if frame == "fold" else "only the frame fold has one"
     need(right, source, "fold", remedy)
+    _check_category(definition, source)
     parsers = ("", *PARSERS.get(output, ()))
     right = definition.get("parser", "") in parsers
     need(right, source, "parser", f"use one of {listed(parsers[1:])}, or leave it out")
+
+
+def _check_category(definition: Mapping[str, Any], source: str) -> None:
+    category = definition.get("category", "")
+    if definition["frame"] != "perturbation":
+        need(not category, source, "category", "only the frame perturbation has one, leave it out")
+        return
+    known = [one.slug for one in taxonomy.load().categories]
+    need(category in known, source, "category", f"say what it makes, one of {listed(known)}")
 
 
 def _check_counts(definition: Mapping[str, Any], source: str) -> None:

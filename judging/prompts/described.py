@@ -34,6 +34,11 @@ FRAMES = {
         "Checks of explanations", "What another run explained of items that it left undetected."
     ),
     "fold": Frame("Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."),
+    "answer": Frame("Generators of gold answers", "The prompt alone."),
+    "perturbation": Frame(
+        "Generators of perturbations",
+        "The prompt with the gold answer; after a rejection also the attempt and the comment.",
+    ),
 }
 # How a reply ended, as providers say it.
 FINISHES = {
@@ -55,12 +60,15 @@ CAUSES = {
     "refused": "the evaluator refused, so there is nothing to read",
     "filtered": "the provider held the reply back, so there is nothing to read",
     "unparsable": "no answer was found that the strategy offers",
+    "incomplete": "the perturbed answer, the claim or the rationale is missing or empty",
     "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
 }
 _CALLS = {
     ("gold", 0): "Gold answer",
     ("perturbed", 0): "Perturbed answer",
     ("response", 0): "Response",
+    ("answer", 0): "Prompt",
+    ("perturbation", 0): "Gold answer",
     ("pair", 1): "Both answers, gold first as A",
     ("pair", 2): "Both answers, perturbed first as A",
 }
@@ -104,6 +112,8 @@ def offers(strategy: Strategy) -> str:
         "scores": "a value of each metric",
         "flag": "true or false",
         "fold": "nothing, since nobody is asked",
+        "answer": "an answer, taken whole",
+        "perturbation": "a perturbed answer, what was changed, and why it is worse",
     }[strategy.output]
     if strategy.metric:
         return f"{said}, measured by {strategy.metric}"
@@ -141,6 +151,8 @@ def _decides(strategy: Strategy) -> str:
         "rating": _of_metrics(strategy),
         "rubric": _of_metrics(strategy),
         "matching": "The score is held against what people hold true of the response.",
+        "answer": "Made if the reply has a text. People verify a sample of them.",
+        "perturbation": "Made if the reply has all three parts. People vet every one.",
         "explanation": "Found if the explanation reports a mistake; that credits the other run.",
         "fold": "More than half of all members decide, missing ones in the total."
         if strategy.fold == "majority"
@@ -170,6 +182,8 @@ def _along(strategy: Strategy) -> str:
 def _samples(strategy: Strategy) -> str:
     if strategy.samples == 1:
         return ""
+    if strategy.generates:
+        return f"Each item is asked for {strategy.samples} times, and each reply makes its own."
     how = (
         "more than half of all of them decide."
         if strategy.votes

@@ -61,6 +61,9 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     # What it shows is not the item's own: the explanation and score of a run's reply.
     "explanation": {CallSpec("perturbed"): {}, CallSpec("gold"): {}},
     "fold": {},
+    # Generators: what they say is no judgement but a text of an item to be.
+    "answer": {CallSpec("answer"): {"question": "prompt"}},
+    "perturbation": {CallSpec("perturbation"): {"question": "prompt", "reference": "gold"}},
 }
 
 # frame -> what an item must be resolved as
@@ -74,6 +77,8 @@ _NEEDS = {
     "matching": "values",
     "explanation": "run",
     "fold": "run",
+    "answer": "prompt",
+    "perturbation": "gold",
 }
 
 
@@ -81,7 +86,8 @@ def needs(strategy: Strategy) -> str:
     """Which items the strategy can be asked about, by what they are resolved as.
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
-    resolution; "run": what another run found of them.
+    resolution; "run": what another run found of them; "prompt" and "gold": whatever has that text,
+    resolved or not.
     """
     return _NEEDS[strategy.frame]
 
@@ -152,7 +158,7 @@ def examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]])
 def blanks(strategy: Strategy) -> list[Prompt]:
     """Every prompt of the strategy with nothing in it, to see whether a provider takes them."""
     more = {name: "" for step in strategy.steps for name in [step.name]}
-    more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form"), "")
+    more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form", "guidance"), "")
     texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
     return [render(strategy, texts, spec, more=more) for spec in all_calls(strategy)]
 
@@ -172,7 +178,7 @@ def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
 
 def _values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
     """What the strategy itself puts into a prompt."""
-    values = {}
+    values = {"guidance": ""} if strategy.frame == "perturbation" else {}
     if axis := strategy.axis(spec.axis):
         values = {"axis": criteria.axis(axis), "rubric": criteria.points(axis.points)}
     if strategy.metrics:

@@ -2,7 +2,8 @@
 
 Which texts of an item a frame shows is said here; a strategy adds names by what it declares:
 {{axis}} and {{rubric}} with axes, {{metrics}} and {{form}} with metrics, {{examples}} with
-examples, and in a chain the names of the earlier steps.
+examples, and in a chain the names of the earlier steps. {{guidance}} is what a person said against
+an earlier attempt, and the attempt; "" for the first one.
 """
 
 import re
@@ -14,7 +15,7 @@ PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 RESERVED = frozenset(
     {
         "question", "response", "reference", "first", "second", "explanation", "score",
-        "axis", "rubric", "metrics", "form", "examples",
+        "axis", "rubric", "metrics", "form", "examples", "guidance",
     }
 )  # fmt: skip
 
@@ -35,6 +36,8 @@ SHOWN: dict[str, Shown] = {
     "rubric": Shown(frozenset({"response"}), frozenset({"question", "reference"})),
     "matching": Shown(frozenset({"response", "reference"}), frozenset({"question"})),
     "explanation": Shown(frozenset({"explanation"}), frozenset({"score"})),
+    "answer": Shown(frozenset({"question"})),
+    "perturbation": Shown(frozenset({"question", "reference", "guidance"})),
 }
 # frame -> the names that its prompt must hold
 PLACEHOLDERS = {frame: shown.needed for frame, shown in SHOWN.items()}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # No column takes it, so nothing is found by it.
 NUL = "\x00"
 # Causes that lie in what the evaluator said: asking again would not mend them.
-SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable")
+SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete")
 
 
 class OutcomeQuerySet(models.QuerySet[Any]):

@@ -104,6 +104,10 @@ class RunQuerySet(models.QuerySet["Run"]):
         owner = Q(strategy__project=version.project_id)
         return self.filter(owner, strategy__slug=version.slug).order_by("-number")
 
+    def judging(self) -> RunQuerySet:
+        """Those that figures can be made of: without generators, which judge nothing."""
+        return self.filter(generates=False)
+
     def shown(self, *, archived: bool = False) -> RunQuerySet:
         """Those that lists and figures show: archived ones only if asked for."""
         return self if archived else self.filter(archived_at=None)

@@ -80,7 +80,7 @@ def strategy_in(project: Project, version: StrategyVersion) -> Strategy:
 
 def _allow(one: Recording, while_labelling: bool, member: Membership | None) -> None:
     """Raise `Refused` where people still label the items and nobody allows it."""
-    labelling = allowing.being_labelled(one.run.project, one.run.endpoint, one.drawn.items)
+    labelling = allowing.being_labelled(one.run, one.drawn.items)
     allowing.check_labelling(labelling, allowed=while_labelling, member=member)
     one.run.while_labelling, one.run.member = bool(labelling), member
 
@@ -116,8 +116,8 @@ def _drawn(project: Project, strategy: Strategy, judged: Mapping[Place, Judged])
     # What is decided of a folded run is an error or none, as in detection.
     asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
     keys = {key for key, _ in judged}
-    found = selecting.items(project, frames.needs(asked), with_duplicates=True)
-    rows = [row for row in selecting.rows(found) if row["key"] in keys]
+    found = selecting.rows(project, frames.needs(asked), with_duplicates=True)
+    rows = [row for row in found if row["key"] in keys]
     places = [place for row in rows for place in drawing.places(asked, row)]
     return Drawn([place for place in places if (place["key"], place["axis"]) in judged])
 

@@ -3,6 +3,7 @@
 A pair verdict speaks of the shown order; here it is turned back into gold and perturbed.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from judging.prompts.frames import CallSpec
 from judging.replies.judged import (
     DETECTED,
+    MADE,
     MISSING,
     ONE_ORDER,
     SCORED,
@@ -79,6 +81,20 @@ def scored(found: Mapping[str, float | str], *, total: bool = False) -> Decision
     if len(missing) == len(found):
         return Decision(MISSING, cause=first_cause(missing.values()), values=values)
     return Decision(SCORED, values=values)
+
+
+def made(readings: Iterable[Reading]) -> Decision:
+    """What a generator's replies for one item came to: made if one of them gave a text.
+
+    `values`: how many did, as "made", and how many did not by cause, as "missing". The texts
+    themselves stay with the readings.
+    """
+    said = list(readings)
+    missing = Counter(reading.cause for reading in said if reading.value is None)
+    values = {"made": len(said) - missing.total(), PARTS_MISSING: dict(missing)}
+    if missing.total() == len(said):
+        return Decision(MISSING, cause=first_cause(missing), values=values)
+    return Decision(MADE, values=values)
 
 
 def _single(strategy: Strategy, readings: Readings) -> Decision:

@@ -11,6 +11,7 @@ from judging.replies.folding import Decided
 from judging.replies.judged import (
     CAUSES,
     DETECTED,
+    MADE,
     MISSING,
     ONE_ORDER,
     SCORED,
@@ -21,8 +22,8 @@ from judging.replies.outputs import Reading
 from judging.strategies import Strategy
 
 __all__ = [
-    "CAUSES", "DETECTED", "MISSING", "ONE_ORDER", "SCORED", "UNDETECTED", "Decision", "decide",
-    "fold",
+    "CAUSES", "DETECTED", "MADE", "MISSING", "ONE_ORDER", "SCORED", "UNDETECTED", "Decision",
+    "decide", "fold",
 ]  # fmt: skip
 
 
@@ -38,6 +39,8 @@ def decide(strategy: Strategy, readings: Mapping[tuple[CallSpec, int], Reading])
     axes = {spec.axis for spec, _ in readings}
     if len(axes) > 1:
         raise ValueError(f"readings of {len(axes)} axes, and an outcome is of one")
+    if strategy.generates:
+        return deciding.made(readings.values())
     specs = calls(strategy, axis=next(iter(axes), ""), step=strategy.last_step)
     samples = sorted({sample for _, sample in readings}) or [0]
     parts = [deciding.once(strategy, _of_sample(specs, readings, sample)) for sample in samples]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DETECTED, UNDETECTED, SCORED, MISSING = "detected", "undetected", "scored", "missing"
+# Of a generator: there is a text.
+MADE = "made"
 
 # What the evaluator itself did comes before what happened on the way, since asking again would
 # not mend it. Of several causes in one item the first in this list is named, whichever call it
@@ -15,6 +17,7 @@ CAUSES = (
     "truncated",
     "off_scale",
     "unparsable",
+    "incomplete",
     "rejected",
     "rate-limited",
     "timed_out",

@@ -12,6 +12,9 @@ scores     {metric: number}; a metric that was not read has its cause in the num
 flag       true or false
 text       what stands in the last `<RESULT>...</RESULT>`, for a later step of a chain; the whole
            reply where the prompt asks for no such tags
+answer     the whole reply, as the gold answer that it is to be
+perturbation  {"perturbed", "claim", "rationale"}, each a text; one that is missing or empty makes
+           the reply incomplete, since what was changed could not be vetted
 """
 
 import hashlib
@@ -21,7 +24,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from judging.prompts.declared import Metric, Scale, Step, Strategy
+from judging.prompts.declared import (
+    CLAIM,
+    PERTURBED,
+    RATIONALE,
+    Metric,
+    Scale,
+    Step,
+    Strategy,
+)
 from judging.prompts.frames import CallSpec
 from judging.replies import grades, objects, parsing, phrases, scores
 from judging.replies.grades import Value
@@ -36,6 +47,7 @@ PARSERS = {"detection": ("strict", PHRASES)}
 CUT_SHORT = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
 LONGEST_NAME = 80
 
+_UNMARKED = Patterns(lambda text, start: None)
 _SCORE_MARK = last(marks("score", r"[-+−]?[0-9][^\n]{0,60}"))
 _SCORE_BARE = bare(re.compile(rf"[*_`\"']{{0,4}}({grades.NUMBER})[*_`\"'.]{{0,4}}"))
 _VERDICT_PATTERNS = Patterns(
@@ -65,7 +77,8 @@ class Reading:
     """What a parser made of one reply.
 
     `value` is what the output says (see above), or None, and then `cause` says why: truncated,
-    refused, filtered, unparsable, off_scale, or the cause of a request that failed. Of scores it
+    refused, filtered, unparsable, incomplete, off_scale, or the cause of a request that failed. Of
+    scores it
     is None only if no metric was read. `path` is the way by which the answer was found (see
     parsing), "" if none was.
     """
@@ -95,7 +108,7 @@ def read(
     if finish in CUT_SHORT:
         return Reading(None, cause=CUT_SHORT[finish])
     step = strategy.step(spec.step if spec else strategy.last_step)
-    if step.output == "text":
+    if step.output in ("text", "answer"):
         return _text(text, in_tags=_in_tags(step))
     if step.output == "detection" and strategy.parser == PHRASES:
         return _published(text, strategy)
@@ -173,6 +186,14 @@ def _explained(explanation: str, strategy: Strategy) -> str:
     return storable(explanation) if strategy.explanation else ""
 
 
+def _perturbation(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
+    said = raw if isinstance(raw, dict) else {}
+    parts = {name: said.get(name) for name in (PERTURBED, CLAIM, RATIONALE)}
+    texts = {name: storable(part) for name, part in parts.items() if isinstance(part, str)}
+    whole = all(text.strip() for text in texts.values()) and len(texts) == len(parts)
+    return (texts, "") if whole else (None, "incomplete")
+
+
 def _score_patterns(strategy: Strategy) -> Patterns:
     """`7/10` is a score only where 10 ends the scale: 3/4 of something is not."""
     if strategy.scale is None:
@@ -206,5 +227,7 @@ OUTPUTS: dict[str, Output] = {
         "detection", lambda _: _DETECTION_PATTERNS, lambda raw, _: grades.detection(raw)
     ),
     "scores": Output(scores.keys, scores.patterns, scores.read),
+    # Nothing but an object holds three texts, so no mark is looked for.
+    "perturbation": Output(lambda _: frozenset({PERTURBED}), lambda _: _UNMARKED, _perturbation),
     "flag": _one("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: grades.flag(raw)),
 }

@@ -230,7 +230,7 @@ def fields(text: str) -> list[str]:
 
 def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
     """The runs that `?run=N&run=M` names, all that are not archived where it names none."""
-    found = Run.objects.in_project(project).for_results()
+    found = Run.objects.in_project(project).judging().for_results()
     named = set(query.getlist("run"))
     if not named:
         return list(found.shown())

@@ -194,13 +194,13 @@ def calls(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def outcomes(project: Project) -> Iterator[dict[str, Any]]:
-    """Every outcome of the project's runs, one a run, item and axis; the figures are made of those
-    that are `counted`."""
+    """Every outcome of the project's runs that judge, one a run, item and axis; the figures are
+    made of those that are `counted`."""
     counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
     found = Outcome.objects.order_by("item__position", "axis")
     whole = found.select_related("item", "revision").annotate(is_counted=Exists(counted))
     whole = whole.defer("item__fields", "revision__texts")
-    runs = Run.objects.in_project(project).select_related("strategy", "endpoint")
+    runs = Run.objects.in_project(project).judging().select_related("strategy", "endpoint")
     for run in runs.order_by("number"):
         for ids in in_parts(found.filter(run=run)):
             yield from (_outcome(run, outcome) for outcome in whole.filter(pk__among=ids))

@@ -83,7 +83,7 @@ def foresee(
         pilot=pilot,
         by_pilot=piloting.amount(pilot, to_ask),
         pilot_items=piloting.items_for((made + later) // len(drawn.items)),
-        labelling=allowing.being_labelled(project, endpoint, drawn.items),
+        labelling=allowing.being_labelled(run, drawn.items),
         examples=tuple(row["key"] for row in drawn.examples),
     )
 

@@ -191,7 +191,7 @@ def _start(run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allow
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         _check_there(run)
         drawn = draw()
-        labelling = allowing.being_labelled(run.project, run.endpoint, drawn.items)
+        labelling = allowing.being_labelled(run, drawn.items)
         allowing.check_labelling(labelling, allowed=allowed, member=run.member)
         run.while_labelling = labelling > 0
         pinning.pin(run, drawn, sources=sources)

@@ -68,7 +68,7 @@ def said(outcome: Outcome) -> str:
 @register.filter
 def judged_well(outcome: Outcome) -> str:
     """How a result is coloured: whether the evaluator did what it should."""
-    if outcome.result in {Outcome.Result.PENDING, Outcome.Result.SCORED}:
+    if outcome.result in {Outcome.Result.PENDING, Outcome.Result.SCORED, Outcome.Result.MADE}:
         return "plain"
     if outcome.result == Outcome.Result.MISSING:
         return "warn"

@@ -63,7 +63,7 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "runs": Run.objects.in_project(member.project).for_results().shown(),
+        "runs": Run.objects.in_project(member.project).judging().for_results().shown(),
         "jobs": found,
         "busy": any(job.finished_at is None for job in found),
     }
@@ -97,7 +97,7 @@ def _said(request: HttpRequest, member: Membership) -> methods.Paragraph:
 
 def _wish(request: HttpRequest, member: Membership) -> jobs.Wish:
     """All shown runs where none is ticked."""
-    shown = Run.objects.in_project(member.project).for_results().shown()
+    shown = Run.objects.in_project(member.project).judging().for_results().shown()
     numbers = [run.number for run in shown]
     ticked = [number for number in numbers if str(number) in request.POST.getlist("run")]
     return jobs.Wish(ticked or numbers, "texts" in request.POST, "replies" in request.POST)

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from annotation import taxonomy
 from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.running import deriving, runs
@@ -18,6 +20,7 @@ from tests.judging.builders_judging import (
 
 NOTICED = frozenset({"detected", "undetected"})
 SCORED = frozenset({"scored"})
+MADE = frozenset({"made"})
 ITEMS = 3
 
 
@@ -38,6 +41,13 @@ def perturbed() -> Project:
     project = make_project()
     make_items(project, ITEMS - 1)
     make_items(project, 1, "score-invariant")
+    return project
+
+
+def answered(ability: str) -> Project:
+    """Gold answers of an ability, each with a question of its own."""
+    project = make_project()
+    make_items(project, ITEMS, ability=ability, source_ability=ability)
     return project
 
 
@@ -81,6 +91,12 @@ CASES = {
     "detect-steps": Case(detectable, ITEMS),
     "explanation-check": Case(perturbed, ITEMS, over=("vanilla",)),
     "explanation-check-gold": Case(perturbed, ITEMS, over=("vanilla",)),
+    "generate-gold": Case(perturbed, ITEMS, MADE),
+    **{
+        f"generate-{one.slug}": Case(partial(answered, one.ability), ITEMS, MADE)
+        for one in taxonomy.load()
+        if one.in_paper
+    },
     "length": Case(perturbed, 2 * ITEMS, baseline=True),
     "likert": Case(rated, ITEMS, SCORED),
     "likert-no-gold": Case(rated, ITEMS, SCORED),

@@ -33,7 +33,7 @@ WAYS: dict[str, dict[str, Any]] = {
 # One strategy for each frame in which an evaluator is asked, and for each form of answer.
 STRATEGIES = [
     "vanilla-score", "pairwise", "reference", "prometheus", "detect-1a", "likert", "score-chain",
-    "matching", "explanation-check",
+    "matching", "explanation-check", "generate-gold", "generate-entity",
 ]  # fmt: skip
 
 

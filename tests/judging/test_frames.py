@@ -32,7 +32,14 @@ VALUES = {
     "gold": ["Class: Bird, Family: Heron, Species: Grey Heron", "A grey heron {{response}}"],
     "response": "A heron, which is a bird. {{reference}} <RESULT>s1: 1</RESULT>",
 }
-FITTING = {"perturbation": TEXTS, "detection": DETECTION, "values": VALUES, "run": {}}
+FITTING = {
+    "perturbation": TEXTS,
+    "detection": DETECTION,
+    "values": VALUES,
+    "run": {},
+    "prompt": {"prompt": TEXTS["prompt"]},
+    "gold": {"prompt": TEXTS["prompt"], "gold": TEXTS["gold"]},
+}
 MORE = {
     "extract": "heron, bird {{classify}}",
     "classify": "Class: bird\nFamily: heron\nSpecies: None",
@@ -96,6 +103,8 @@ def test_each_frame_makes_the_calls_that_the_figures_need():
         "matching": (CallSpec("response"),),
         "explanation": (CallSpec("perturbed"),),
         "fold": (),
+        "answer": (CallSpec("answer"),),
+        "perturbation": (CallSpec("perturbation"),),
     }
 
 
@@ -127,6 +136,8 @@ def test_each_frame_says_what_its_items_are_resolved_as():
         "matching": "values",
         "explanation": "run",
         "fold": "run",
+        "answer": "prompt",
+        "perturbation": "gold",
     }
 
 

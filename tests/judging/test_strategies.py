@@ -48,6 +48,10 @@ STUDIES = {
     },
     "": {"length", "mean"},
 }  # fmt: skip
+# One for gold answers and one for each category that the study counts.
+STUDIES["000"] |= {"generate-gold"} | {
+    f"generate-{one.slug}" for one in taxonomy.load() if one.in_paper
+}
 
 
 def test_every_strategy_of_the_studies_is_there_in_the_order_of_its_slug():
@@ -73,13 +77,17 @@ def test_a_strategy_is_the_same_from_its_stored_definition(slug):
 
 
 def in_json(one):
-    return not (one.metric or one.worded or one.frame in ("fold", "explanation"))
+    return not (one.metric or one.worded or one.frame in ("fold", "explanation", "answer"))
 
 
 @pytest.mark.parametrize("slug", [slug for slug, one in load_all().items() if in_json(one)])
 def test_an_asked_strategy_names_its_json_keys_its_scale_and_its_verdicts(slug):
     strategy = load_all()[slug]
     asked = "{{form}}" if strategy.output == "scores" else f'"{strategy.output}":'
+    if strategy.generates:
+        keys = list(strategy.schema["properties"])
+        assert re.findall(r'"(\w+)": "', strategy.prompt) == keys
+        return
     assert asked in strategy.prompt
     if strategy.output != "scores":
         assert ('"explanation":' in strategy.prompt) is strategy.explanation
@@ -115,7 +123,7 @@ def test_placeholders_and_calls_name_the_same_frames_and_the_same_texts():
     assert SHOWN.keys() | {"fold"} == frames.FRAMES.keys() == OUTPUT_OF_FRAME.keys()
     for frame, shown in SHOWN.items():
         if frame != "explanation":
-            named = shown.needed | shown.allowed
+            named = (shown.needed | shown.allowed) - {"guidance"}
             assert all(sources.keys() >= named for sources in frames.FRAMES[frame].values())
 
 

@@ -35,7 +35,8 @@ def test_what_the_schema_admits_is_read_as_it_is(slug):
     answer = instance(strategy.schema)
     reading = read(strategy, json.dumps(answer))
     explanation = answer.pop("explanation", "")
-    expected = answer if strategy.output == "scores" else next(iter(answer.values()))
+    several = strategy.output in ("scores", "perturbation")
+    expected = answer if several else next(iter(answer.values()))
     assert reading.value == expected
     assert (reading.path, reading.explanation) == ("strict", explanation)
 
@@ -85,6 +86,37 @@ def test_the_examples_in_the_chain_are_answers_that_would_be_read():
 
 def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
     covered = {*IN_JSON, *DETECTORS, "prometheus", "prometheus-axis", "score-chain"}
+    covered |= {"generate-gold"}
     left = [one for slug, one in STRATEGIES.items() if slug not in covered]
     assert all(one.metric or one.frame == "fold" for one in left)
     assert all(read(one, '{"score": 0.5}', spec=CallSpec("x")).value for one in left if one.metric)
+
+
+def test_a_gold_answer_is_the_whole_reply():
+    gold = STRATEGIES["generate-gold"]
+    assert read(gold, '  {"score": 7} and [[7]].\n').value == '{"score": 7} and [[7]].'
+    assert read(gold, " \n").cause == "unparsable"
+    assert read(gold, "Half an ans", "length").cause == "truncated"
+
+
+PARTS = {"perturbed": "Ice sinks.", "claim": "Floats became sinks.", "rationale": "It floats."}
+
+
+@pytest.mark.parametrize(
+    "text, cause",
+    [
+        (json.dumps(PARTS), ""),
+        (f"Here it is:\n```json\n{json.dumps(PARTS)}\n```\nDone.", ""),
+        (json.dumps(PARTS | {"claim": " "}), "incomplete"),
+        (json.dumps(PARTS | {"rationale": 7}), "incomplete"),
+        (json.dumps({"perturbed": "Ice sinks."}), "incomplete"),
+        (json.dumps({"claim": "c", "rationale": "r"}), "unparsable"),
+        ("Ice sinks.", "unparsable"),
+        ("perturbed: Ice sinks.", "unparsable"),
+        ("", "unparsable"),
+    ],
+)
+def test_a_perturbation_has_all_three_parts_or_is_none(text, cause):
+    reading = read(STRATEGIES["generate-entity"], text)
+    assert reading.cause == cause
+    assert reading.value == (None if cause else PARTS)

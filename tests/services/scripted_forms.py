@@ -15,6 +15,7 @@ Draw = Callable[[str], float]
 
 _TEXTS = re.compile(r"^\[BEGIN ([A-Z0-9 ,]+)\]\n(.*?)\n\[END \1\]", re.MULTILINE | re.DOTALL)
 _SENTENCE = re.compile(r'"(Therefore, [^"]+\.)"')
+_PERTURBED = re.compile(r'\{"perturbed": "')
 _FLAG = re.compile(r'\{"flag": true\}')
 _KEYS = re.compile(r'"(\w+)": N\b')
 _MARKED = re.compile(r"\[RESULT\] \(a whole number from (\d+) to (\d+)\)")
@@ -35,6 +36,8 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
     outside = _TEXTS.sub("", prompt)
     if sentences := list(dict.fromkeys(_SENTENCE.findall(outside))):
         return f"{remark} {_one(sentences, draw('sentence'))}"
+    if _PERTURBED.search(outside):
+        return json.dumps(_perturbed(dict(_TEXTS.findall(prompt))["ANSWER"], draw))
     if _FLAG.search(outside):
         return json.dumps({"flag": draw("flag") < 0.5})
     metrics = _metrics(outside)
@@ -51,9 +54,21 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
 
 def _may_be_asked(prompt: str) -> bool:
     """Most prompts ask for none of these, and a benchmark asks for very many answers."""
-    signs = ('"Therefore, ', '{"flag": true}', "[RESULT]", "<RESULT>")
+    signs = ('{"perturbed": "', '"Therefore, ', '{"flag": true}', "[RESULT]", "<RESULT>")
     keys = '": N' in prompt and '"score": N' not in prompt
     return keys or any(sign in prompt for sign in signs)
+
+
+def _perturbed(answer: str, draw: Draw) -> dict[str, str]:
+    """An answer with the letters of one word turned round, told as it is."""
+    words = list(re.finditer(r"[^\W\d_]{4,}", answer)) or list(re.finditer(r"\S+", answer))
+    word = _one(words, draw("word"))
+    turned = word[0][::-1] if word[0][::-1] != word[0] else f"{word[0]}x"
+    return {
+        "perturbed": answer[: word.start()] + turned + answer[word.end() :],
+        "claim": f"“{word[0]}” is changed to “{turned}”.",
+        "rationale": "The word is none any more.",
+    }
 
 
 def _tagged(prompt: str, metrics: dict[str, list[float]], draw: Draw) -> str:

@@ -39,6 +39,8 @@ class Judge:
             return other
         sections = {name: text.strip() for name, text in _SECTION.findall(prompt)}
         asked = prompt[prompt.rfind("[END ") :]
+        if not sections and '"score"' not in prompt:
+            return f"A scripted answer, the same for the same question. {remark}"
         said: dict[str, object] = {}
         if '"explanation"' in asked:
             said["explanation"] = remark

@@ -95,8 +95,8 @@ def _nothing(name: str, number: int, of: str = "rows") -> None:
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
     if numbers:
         told.runs(project, numbers)
-        return list(Run.objects.in_project(project).for_results().numbered(numbers))
-    return list(Run.objects.in_project(project).for_results().shown())
+        return list(Run.objects.in_project(project).judging().for_results().numbered(numbers))
+    return list(Run.objects.in_project(project).judging().for_results().shown())
 
 
 def _wanted(options: dict[str, Any]) -> Wanted:

@@ -150,7 +150,7 @@ def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
 
 
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
-    runs = Run.objects.in_project(project).for_results()
+    runs = Run.objects.in_project(project).judging().for_results()
     if not numbers:
         return list(runs.shown())
     chosen = list(runs.numbered(numbers))

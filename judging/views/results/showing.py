@@ -116,7 +116,7 @@ def _shown(wish: Asked, found: list[Rows]) -> dict[str, Any]:
 
 def _offered(wish: Asked) -> list[Run]:
     """The runs to choose from: archived ones and pilots only if they are chosen already."""
-    every = Run.objects.in_project(wish.project).for_results()
+    every = Run.objects.in_project(wish.project).judging().for_results()
     return [run for run in every if run.archived_at is None or run in wish.runs]
 
 

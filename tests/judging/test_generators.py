@@ -1,0 +1,124 @@
+"""Generators: runs that make texts of items go the way of all runs, and judge nothing."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from annotation.models import Item, Project
+from judging.errors import Refused
+from judging.models import Reading, Run
+from judging.preparing import previewing, selecting
+from judging.results import figures
+from judging.running import runs
+from tests.builders import make_member, make_slot
+from tests.judging.builders_judging import (
+    answer,
+    make_endpoint,
+    make_items,
+    make_run,
+    make_strategy,
+    results,
+    work,
+)
+from tests.services.scripted_evaluator import ScriptedEvaluator
+
+NOBODY = "http://127.0.0.1:1/v1"
+PARTS = {"perturbed": "Nine legs.", "claim": "8 became 9.", "rationale": "Spiders have 8."}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_reply_makes_a_text_and_none_is_an_opinion_of_an_item(
+    project: Project, evaluator: ScriptedEvaluator
+) -> None:
+    make_items(project, 3)
+    run = work(make_run(project, make_endpoint(evaluator), "generate-number-errors", samples=2))
+    assert (run.state, run.generates, results(run)) == ("finished", True, {"made": 3})
+    assert {str(one.values) for one in run.outcomes.all()} == {"{'made': 2, 'missing': {}}"}
+    made = Reading.objects.filter(reply__request__calls__run=run)
+    assert made.count() == 6
+    assert all(isinstance(one.value, dict) and one.value.keys() == PARTS.keys() for one in made)
+    assert not Item.objects.exclude(first_reply_at=None).exists()
+
+
+@pytest.mark.django_db
+def test_items_that_people_are_labelling_can_be_started_from(project: Project) -> None:
+    [item, _] = make_items(project, 2)
+    make_slot(item)
+    member = make_member(project, role="researcher")
+    run = make_run(project, make_endpoint(NOBODY), "generate-entity", member=member)
+    assert not run.while_labelling
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "finish", "cause"),
+    [
+        ("I would rather not.", "stop", "unparsable"),
+        (json.dumps(PARTS | {"claim": ""}), "stop", "incomplete"),
+        (json.dumps(PARTS), "length", "truncated"),
+        (json.dumps(PARTS), "refused", "refused"),
+    ],
+)
+def test_a_reply_that_makes_nothing_is_counted_by_its_cause(
+    project: Project, text: str, finish: str, cause: str
+) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint(NOBODY), "generate-entity")
+    runs.plan(run)
+    assert answer(run, text, finish=finish) == 1
+    assert results(run) == {cause: 1}
+    assert run.outcomes.get().values == {"made": 0, "missing": {cause: 1}}
+
+
+@pytest.mark.django_db
+def test_a_category_is_made_where_its_ability_is_and_once_a_question(project: Project) -> None:
+    make_items(project, 2)
+    make_items(project, 1, source_ability="reasoning", ability="reasoning")
+    [twin] = make_items(project, 1, cluster="cluster-1")
+    made = make_items(project, 1, parent=twin)
+    run = make_run(project, make_endpoint(NOBODY), "generate-entity")
+    assert {one.item.key for one in run.outcomes.all()} == {"item-1", "item-2"}
+    invariant = make_run(project, make_endpoint(NOBODY), "generate-score-invariant")
+    assert invariant.outcomes.count() == 3
+    with pytest.raises(Refused, match="of another ability than the category"):
+        make_run(project, make_endpoint(NOBODY), "generate-grammar")
+    assert not selecting.takes(project, "gold", made[0])
+
+
+@pytest.mark.django_db
+def test_what_has_no_such_text_cannot_be_started_from(project: Project) -> None:
+    items = make_items(project, 2)
+    for item in items:
+        item.revisions.update(texts={"prompt": "What?", "perturbed": "That."})
+    with pytest.raises(Refused, match="No item of this project has the text 'gold'"):
+        make_run(project, make_endpoint(NOBODY), "generate-entity")
+    assert make_run(project, make_endpoint(NOBODY), "generate-gold").outcomes.count() == 2
+    assert selecting.first(project, "gold") is None
+    assert selecting.first(project, "prompt") == items[0].pk
+
+
+@pytest.mark.django_db
+def test_figures_are_never_made_of_generators(project: Project, browser: Client) -> None:
+    make_items(project, 1)
+    generator = make_run(project, make_endpoint(NOBODY), "generate-entity")
+    judge = make_run(project, make_endpoint(NOBODY))
+    page = browser.get("/projects/fbi/results/overview/")
+    assert figures.chosen(project, page.wsgi_request.GET) == [judge]
+    assert browser.get(f"/projects/fbi/results/overview/?run={generator.number}").status_code == 404
+    assert list(Run.objects.in_project(project).judging()) == [judge]
+    listed = browser.get("/projects/fbi/runs/").content.decode()
+    assert "Generate: entity" in listed or "generate-entity" in listed
+    assert browser.get(f"/projects/fbi/runs/{generator.number}/").status_code == 200
+
+
+@pytest.mark.django_db
+def test_what_a_generator_is_sent_can_be_read_before(project: Project, browser: Client) -> None:
+    [item] = make_items(project, 1)
+    shown = previewing.preview(project, make_strategy("generate-entity"), item=item)
+    assert (shown.problem, shown.notes) == ("", ())
+    assert shown.prompt
+    assert "1 spiders have 8 legs." in shown.prompt.user
+    assert "{{" not in shown.prompt.user
+    page = browser.get("/projects/fbi/strategies/generate-entity/").content.decode()
+    assert "The prompt with the gold answer" in page

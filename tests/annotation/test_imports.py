@@ -99,6 +99,17 @@ def test_a_file_with_other_column_names_is_guessed_shown_checked_and_imported(
     assert "See the items" in page(lead, job)
 
 
+def test_a_column_that_need_not_be_is_shown_where_it_was_guessed_and_read_with_the_items(
+    lead: Client,
+) -> None:
+    cells = [*CELLS[:-1], "Eight became six."]
+    shown = page(lead, send(lead, table(["a", *cells], header=[*HEADER[:-1], "Change"])))
+    before, rest = shown.split("What an item may have besides")
+    assert 'name="columns-of-claim"' in before
+    assert 'name="columns-of-claim"' not in rest
+    assert "Eight became six." in rest
+
+
 def test_the_same_file_again_changes_nothing_and_says_so(lead: Client) -> None:
     imported(lead, send(lead, keyed("a", "b")))
     again = send(lead, keyed("a", "b"), "again.csv")

@@ -99,6 +99,8 @@ def write(job: Job, told: Callable[[int], object] = int) -> int:
         rows = _counted(made.rows, told)
         packed = _packed(job, wish)
         count = write_file(wish.form, rows, made.columns, path(job), KINDS, packed)
+    # Told last as well: who listens may store what was told after this has stored the number.
+    told(count)
     jobs.note(job, done=count)
     return count
 

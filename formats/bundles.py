@@ -20,10 +20,13 @@ def rows(path: Path, limits: Limits, password: str = "") -> Rows:
     """Yield the rows of every such file, under the columns that it names.
 
     `file` is its path inside the archive. Files of other kinds are passed over. Raises FormatError
-    if there is none, besides what `archives.opened` and the readers of rows refuse.
+    if there is none, or one of Parquet, whose rows would be missed, besides what `archives.opened`
+    and the readers of rows refuse.
     """
     with archives.opened(path, limits, password) as files:
         names = sorted(name for name in files if form_of(name))
+        if packed := sorted(name for name in files if name.lower().endswith(".parquet")):
+            raise FormatError(f"{path}: holds {packed[0]}. Give Parquet files one by one.")
         if not names:
             raise FormatError(f"{path}: holds no CSV, TSV or JSON Lines files. Pack some of these.")
         for name in names:

@@ -88,3 +88,9 @@ def test_an_archive_that_bursts_or_climbs_out_is_refused(tmp_path: Path) -> None
         archive.writestr("../../a.csv", "key\na\n")
     with pytest.raises(FormatError, match="climbs out"):
         read_zip(tmp_path / "climbs.zip")
+
+
+def test_parquet_beside_tables_is_refused_rather_than_missed(tmp_path: Path) -> None:
+    path = packed(tmp_path, a_csv="key\na\n", more__b_parquet="PAR1")
+    with pytest.raises(FormatError, match=r"more/b\.parquet\. Give Parquet files one by one"):
+        read_zip(path)

@@ -90,9 +90,9 @@ class Entry:
 
     title: str
     state: str
-    owner: str
-    asked: datetime
-    ended: datetime | None
+    member: str
+    created_at: datetime
+    finished_at: datetime | None
     message: str
     page: str = ""
     number: int | None = None
@@ -208,9 +208,9 @@ def _of_job(job: Job, member: Membership) -> Entry:
     return Entry(
         title=kind.title,
         state=kind.state(job),
-        owner=job.member.alias if job.member else "",
-        asked=job.created_at,
-        ended=job.finished_at,
+        member=job.member.alias if job.member else "",
+        created_at=job.created_at,
+        finished_at=job.finished_at,
         message=job.message,
         page=kind.page,
         number=number,
@@ -230,9 +230,9 @@ def _of_run(run: Run, member: Membership) -> Entry:
     return Entry(
         title="Run",
         state=run.state,
-        owner=run.member.alias if run.member else "",
-        asked=run.created_at,
-        ended=None if run.state in MOVING else run.finished_at or run.created_at,
+        member=run.member.alias if run.member else "",
+        created_at=run.created_at,
+        finished_at=None if run.state in MOVING else run.finished_at or run.created_at,
         message=run.reason,
         page="run",
         number=run.number,

@@ -87,7 +87,7 @@ class ImportSerializer(serializers.Serializer[Job]):
         source="result.step", choices=[places.CHOOSE, places.CHECK, places.READY, places.STORE]
     )
     report = ReportSerializer(source="result.report", default=None, allow_null=True)
-    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
     state = serializers.ChoiceField(choices=Job.State.choices)
     message = serializers.CharField()
     done = serializers.IntegerField()

@@ -33,13 +33,13 @@ WHAT = OpenApiParameter("what", enum=[*comparing.KINDS], default="changed")
 class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
     """A snapshot; `made_at` is null and `digest` empty until a worker has made it."""
 
-    annotator = serializers.CharField(source="member.alias", allow_null=True, default=None)
+    member = serializers.CharField(source="member.alias", allow_null=True, default=None)
     digest = serializers.CharField(allow_blank=True)
 
     class Meta:
         model = Snapshot
         fields = [
-            "number", "name", "note", "annotator", "items", "digest", "created_at", "made_at",
+            "number", "name", "note", "member", "items", "digest", "created_at", "made_at",
         ]  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class ExportSerializer(serializers.Serializer[Job]):
     snapshot = serializers.CharField(source="result.snapshot", default="")
     licence = serializers.CharField(source="result.licence", default="")
     encrypt = serializers.BooleanField(source="result.encrypt", default=False)
-    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
     state = serializers.ChoiceField(choices=Job.State.choices)
     message = serializers.CharField()
     done = serializers.IntegerField()

@@ -69,7 +69,7 @@ class ArchiveSerializer(serializers.Serializer[Job]):
     runs = serializers.ListField(source="result.runs", child=serializers.IntegerField())
     texts = serializers.BooleanField(source="result.texts")
     replies = serializers.BooleanField(source="result.replies")
-    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
     state = serializers.ChoiceField(choices=Job.State.choices)
     message = serializers.CharField()
     bytes = serializers.IntegerField(source="result.bytes", default=None, allow_null=True)

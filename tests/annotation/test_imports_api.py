@@ -53,7 +53,7 @@ def test_a_program_sends_a_file_names_its_columns_and_brings_it_in(program: Clie
     assert program.post(f"{PLACE}1/start/").json()["step"] == "store"
     assert jobs.work(jobs.Job.objects.get().pk)
     done = program.get(f"{PLACE}1/").json()
-    assert (done["state"], done["report"]["new"], done["annotator"]) == ("finished", 1, "lead")
+    assert (done["state"], done["report"]["new"], done["member"]) == ("finished", 1, "lead")
     assert program.get(PLACE).json()["results"] == [done]
     assert json.loads(program.get(f"{PLACE}1/rows/").getvalue())["category"] == "x"
     assert b"category" in program.get(f"{PLACE}1/problems/").getvalue()

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from annotation import guidelines, taxonomy
+from annotation import guidelines, tasktypes, taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.models import Project, Snapshot
 from formats.held import Card, Held
@@ -64,6 +64,7 @@ def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
         "name": markdown_text(project.name),
         "task": project.task_type,
         "held": held,
+        "texts": list(_texts(project)),
         "counts": _table(list(_counts(held))),
         "categories": len({category for _, category, _ in held.counts}),
         "others": [(markdown_text(kind), n) for kind, n in sorted(held.others.items())],
@@ -77,6 +78,19 @@ def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
         "licence": LICENCES.get(wish.licence, "") if wish.licence != UNSTATED else "",
         "program": versions.program(),
     }
+
+
+def _texts(project: Project) -> Iterator[tuple[str, str]]:
+    """The columns of texts, as its task type calls them; then those of other task types, which
+    every export has."""
+    every = (text["name"] for one in tasktypes.definitions().values() for text in one["texts"])
+    titles = {text.name: text.title for text in tasktypes.of_version(project.task_type).texts}
+    names = list(dict.fromkeys(every))
+    for name in names:
+        if name in titles:
+            yield f"`{name}`", markdown_text(titles[name])
+    others = ", ".join(f"`{name}`" for name in names if name not in titles)
+    yield others, "what other tasks show, null here"
 
 
 def _counts(held: Held) -> Iterator[Row]:

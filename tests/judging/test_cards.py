@@ -66,6 +66,15 @@ def front(written: str) -> dict[str, Any]:
     return found
 
 
+def test_the_card_says_of_every_column_what_it_holds(people: Cast) -> None:
+    made = folder(people, canary=True)
+    _, section = made["README.md"].decode().split("## The columns")
+    told = [line.split("|")[1] for line in section.split("## ")[0].splitlines() if "|" in line]
+    named = set(re.findall(r"`(\w+)`", " ".join(told)))
+    assert named == {*pq.read_table(io.BytesIO(made["data/spelling.parquet"])).column_names}
+    assert "| `perturbed` | Perturbed answer |" in section
+
+
 def test_the_card_counts_items_by_category_and_label(people: Cast) -> None:
     written = card(people)
     assert "3 items" in written

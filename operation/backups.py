@@ -123,6 +123,9 @@ def restore(source: Path, *, replace: bool = False) -> Manifest:
         _bring_files(Path(folder) / FILES)
     if databases.counts() != manifest.tables:
         raise Trouble("The tables have other rows than were saved. Restore another backup.")
+    if Worker._meta.db_table in manifest.tables:
+        # Who was at work where the backup was made is not at work here.
+        Worker.objects.all().delete()
     return manifest
 
 

@@ -71,6 +71,7 @@ class Place:
         return psycopg.connect(self.url)
 
 
+WORKER = "from judging.models import Worker; print(Worker.objects.{})"
 TABLES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
     "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
@@ -139,9 +140,11 @@ def test_a_backup_brings_back_every_row_and_file_in_an_empty_place(
     place: Callable[[str], Place], tmp_path: Path
 ) -> None:
     here, there, file = furnish(place("here")), place("there"), tmp_path / "kept.zip"
+    here.did("shell", "-c", WORKER.format("create(process=1, alive_until='2100-01-01T00:00Z')"))
     said = here.did("backup", str(file))
     assert "and 1 files" in said
     there.did("restore", str(file))
+    assert there.did("shell", "-c", WORKER.format("count()")).split()[-1] == "0"
     assert there.digests() == here.digests()
     assert (there.var / "archives" / "results-1.zip").read_bytes() == b"frozen"
     assert not (there.var / "exports").exists()

@@ -50,6 +50,11 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
             .select_related("account", "project__task_type")
         )
 
+    def suspended_of(self, account: Account) -> MembershipQuerySet:
+        """Where the account had a place, and has none at the moment, by the project's name."""
+        places = self.filter(account=account, active=False, project__archived_at=None)
+        return places.select_related("project").order_by("project__name", "pk")
+
     def roles_of(self, account: Account) -> set[str]:
         """The account's roles in all projects that are not archived."""
         seats = self.filter(account=account, active=True, project__archived_at=None)

@@ -25,7 +25,11 @@ ALLOWS = {
 def home(request: HttpRequest) -> HttpResponse:
     """The projects that a person may see, each with its progress and what to do next."""
     assert isinstance(request.user, Account)
-    return render(request, "annotation/home.html", {"overviews": reports.overviews(request.user)})
+    context = {
+        "overviews": reports.overviews(request.user),
+        "suspended": Membership.objects.suspended_of(request.user),
+    }
+    return render(request, "annotation/home.html", context)
 
 
 @require_safe

@@ -62,6 +62,9 @@ def test_who_is_suspended_is_out_at_once_and_keeps_all_that_they_wrote(people: C
     assert answer.status_code == 403
     assert "You are suspended" in answer.content.decode()
     assert "A lead of the project" in answer.content.decode()
+    home = client.get("/").content.decode()
+    assert f"You are suspended in {people.project}" in home
+    assert "in no project yet" not in home
     api = Client(headers={"Authorization": f"Bearer {key}"})
     told = api.get(f"/api/v1/projects/{people.project.slug}/")
     assert (told.status_code, "You are suspended" in told.json()["detail"]) == (403, True)

@@ -153,7 +153,8 @@ def _conflict(entry: Entry, draft: Draft) -> str:
         return "was deleted here; its key is kept. Restore the item instead of importing it."
     if not entry.has(draft):
         return (
-            "exists with other texts. Nothing was changed; give the new texts a key of their own."
+            "exists with other texts, here or in a row before. Nothing was changed; give the new"
+            " texts a key of their own."
         )
     if other := entry.others(draft):
         return f"exists with other {', '.join(other)}. Nothing was changed; mend the row."

@@ -147,6 +147,13 @@ def test_what_is_here_with_other_texts_is_named_and_stays(lead: Client) -> None:
     assert Item.objects.get().revision().texts == TEXTS
 
 
+def test_a_key_that_stands_twice_in_a_file_is_told_so(lead: Client) -> None:
+    other = ["a", *CELLS[:2], "Other gold.", *CELLS[3:]]
+    shown = page(lead, send(lead, table(["a", *CELLS], other)))
+    assert "exists with other texts, here or in a row before" in shown
+    assert "or in a row before it, with other texts" in shown
+
+
 def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Client) -> None:
     header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
     job = send(lead, table(["a", *CELLS], header=header))

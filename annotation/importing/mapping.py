@@ -31,7 +31,7 @@ OFTEN: dict[str, tuple[str, ...]] = {
         "completion",
         "answer",
     ),
-    "claim": ("change", "explanation", "reason"),
+    "claim": ("change", "what was changed", "explanation", "reason"),
 }
 
 

@@ -25,6 +25,7 @@ DETECTION = tasktypes.from_definition(tasktypes.definitions()["error-detection"]
         (["ID", "Question", "Reference answer"], {"key": "ID", "prompt": "Question"}),
         (["key", "id", "PROMPT"], {"prompt": "PROMPT"}),
         (["question_id"], {"key": "question_id"}),
+        (["What was changed"], {"claim": "What was changed"}),
         (["nothing", "known"], {}),
     ],
 )

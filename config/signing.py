@@ -94,6 +94,10 @@ class ChangePasswordForm(_Plain, forms.ChangePasswordForm):
 class ReauthenticateForm(_Plain, forms.ReauthenticateForm):
     labels = {"password": "Password"}
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].widget.attrs["autofocus"] = True
+
 
 class SetPasswordForm(_Plain, forms.SetPasswordForm):
     labels = ChangePasswordForm.labels

@@ -23,6 +23,7 @@ class InviteForm(forms.Form):
     alias = forms.CharField(
         max_length=80,
         label="Name in this project",
+        widget=forms.TextInput({"autofocus": True}),
         help_text="What screens and exports show. It need not be the person's own name.",
     )
     role = forms.ChoiceField(choices=Role.choices, label="Role")

@@ -126,6 +126,7 @@ def test_it_is_switched_off_by_who_is_asked_again(account: Account) -> None:
     client = signed_in()
     client.post(SECOND, {"code": code_of(secret)})
     assert client.post(OFF).headers["Location"].startswith("/accounts/reauthenticate/")
+    assert "autofocus" in client.get("/accounts/reauthenticate/").content.decode()
     assert Authenticator.objects.exists()
     asked_again(client).post(OFF)
     assert not Authenticator.objects.exists()

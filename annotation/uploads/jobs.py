@@ -47,11 +47,14 @@ def new(member: Membership, told: dict[str, Any], now: datetime) -> Job:
 
 def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
     """Have the file checked with these columns, by the name that an item has, anew if need be;
-    at once if it is small. Raises `Stale` if that is too late."""
+    at once if it is small. Raises `Stale` if that is too late, or the file is gone: a database
+    that was brought back comes without the files that were on their way."""
     with writing.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] == places.STORE:
             raise Stale("This import is under way or over. Send the file again.")
+        if not places.given(stored).exists():
+            raise Stale("The file is not here any more. Send it again.")
         asked = {"columns": columns, "accept": accept, "step": places.CHECK, "report": None}
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])

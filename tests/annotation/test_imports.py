@@ -378,6 +378,16 @@ def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
     assert jobs.due(timezone.now()) == ([job.pk] if state == "waiting" else [])
 
 
+def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
+    job = send(lead, keyed("a"))
+    places.given(job).unlink()
+    chosen = {f"columns-of-{name}": name for name in HEADER}
+    said = lead.post(f"{PAGE}1/", chosen, follow=True).content.decode()
+    assert "The file is not here any more. Send it again." in said
+    job.refresh_from_db()
+    assert job.state == Job.State.WAITING
+
+
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})

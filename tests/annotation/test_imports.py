@@ -381,7 +381,8 @@ def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
 def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
     job = send(lead, keyed("a"))
     places.given(job).unlink()
-    chosen = {f"columns-of-{name}": name for name in HEADER}
+    names = ("key", "category", "prompt", "gold", "perturbed")
+    chosen = {f"columns-of-{name}": column for name, column in zip(names, HEADER, strict=False)}
     said = lead.post(f"{PAGE}1/", chosen, follow=True).content.decode()
     assert "The file is not here any more. Send it again." in said
     job.refresh_from_db()

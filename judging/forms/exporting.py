@@ -1,18 +1,35 @@
 """What is asked for when a table is to be a file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
+
+# What a name stands for, where it does not say so itself; a name that is not here stands alone.
+TABLES = {
+    "items": "with their texts and what is held true",
+    "labels": "all that were ever given",
+    "revisions": "every state of the texts",
+    "resolutions": "what was held true, one after the other",
+    "marks": "who skipped or flagged an item, or saw what others said of it",
+    "baseline": "people compared with what is held true",
+    "practice": "rounds, and who passed",
+    "probes": "how each person did on silent checks",
+    "calls": "what evaluators were asked, and replied",
+    "outcomes": "what runs say of each item",
+}
+FORMATS = {
+    "fbi": "the archive of study 000",
+    "hub": "a folder for the Hugging Face hub",
+}
 
 
 class ExportForm(forms.Form):
     table = forms.ChoiceField()
     format = forms.ChoiceField(
         help_text="In csv and tsv, what a spreadsheet would run as a formula gets an apostrophe in "
-        "front; jsonl and parquet give every text back as it was. fbi is the archive of study "
-        "000: a zip of tables of items, one a category. hub is a folder for the Hugging Face hub, "
-        "zipped: Parquet files of items with a data card."
+        "front; jsonl and parquet give every text back as it was. fbi is a zip of tables of items, "
+        "one a category. hub is a zip of Parquet files of items with a data card."
     )
     snapshot = forms.ChoiceField(
         required=False,
@@ -51,8 +68,8 @@ class ExportForm(forms.Form):
         super().__init__(*args, **values)
         tables = list(tables)
         offered = {
-            "table": [(one, one) for one in tables],
-            "format": [(one, one) for one in formats],
+            "table": [(one, _told(one, TABLES)) for one in tables],
+            "format": [(one, _told(one, FORMATS)) for one in formats],
             "snapshot": [("", "now"), *((name, name) for name in snapshots)],
             "licence": list(licences),
         }
@@ -62,3 +79,7 @@ class ExportForm(forms.Form):
             field.choices = choices
         if "items" not in tables:
             del self.fields["snapshot"], self.fields["licence"]
+
+
+def _told(name: str, words: Mapping[str, str]) -> str:
+    return f"{name}: {words[name]}" if name in words else name

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,12 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
     rows = [json.loads(line) for line in taken.getvalue().splitlines()]
     assert [row["key"] for row in rows] == ["a", "b", "=c"]
     assert "Download" in lead.get(PAGE, headers={"HX-Request": "true"}).content.decode()
+
+
+def test_the_page_says_what_each_table_and_each_kind_of_zip_is(lead: Client) -> None:
+    shown = lead.get(PAGE).content.decode()
+    told = re.findall(r'<option value="([a-z]+)">\1: ', shown)
+    assert {*exporting.EXPORTS, "fbi", "hub"} - {*told} == {"comments"}
 
 
 def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,14 @@ def test_a_lead_finds_every_page_for_leads_from_the_project_in_groups(people: Ca
     assert "switched off in the settings" in page
 
 
+def test_a_researcher_finds_exports_and_jobs_from_the_project(people: Cast) -> None:
+    slug = people.project.slug
+    page = sees(people.researcher, "project", slug)
+    for name in ("exports", "jobs", "runs", "results"):
+        assert reverse(name, args=[slug]) in page.split("For researchers")[1]
+    assert "For researchers" not in sees(people.annotator, "project", slug)
+
+
 def test_the_project_page_shows_the_last_guidelines(people: Cast) -> None:
     make_guidelines(people.project, "Old."), make_guidelines(people.project, "Look twice.")
     page = sees(people.annotator, "project", people.project.slug)

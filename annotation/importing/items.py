@@ -30,7 +30,7 @@ from formats.rows import BadRow
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile, and
 # that it is no burden to memory, however large the texts are.
-BATCH = 250
+BATCH = 500
 BATCH_CHARACTERS = 4_000_000
 
 

@@ -52,7 +52,7 @@ def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str 
 
 
 def read_zip(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """Rows of the CSV, TSV and JSON Lines files in a zip, under whatever columns each names."""
+    """Rows of the tables in a zip, as `bundles` reads them, under whatever columns each names."""
     return _vetted(lambda: bundles.rows(path, limits, password))
 
 

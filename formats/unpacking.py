@@ -2,6 +2,7 @@
 likes, and whose end ends nothing else."""
 
 import resource
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,29 @@ from formats.rows import FormatError, Limits
 
 MEMORY, SECONDS = 2 << 30, 60
 REFUSED = 3
+# Wherever this one was started.
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from formats import unpacking;"
+    " unpacking.main(*sys.argv[2:])"
+)
+
+
+def unpack(packed: Path, rows: Path, limits: Limits) -> None:
+    """Write the rows of a file to the other. FormatError on what cannot be read within the limits
+    of size, memory and time."""
+    words = map(str, (Path(__file__).parents[1], packed, rows, limits.total_bytes))
+    command = [sys.executable, "-c", _PROGRAM, *words]
+    try:
+        # It needs no secret that this one has in its environment.
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=False, env={}
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _unreadable(packed) from error
+    if ended.returncode == REFUSED:
+        raise FormatError(ended.stderr.strip())
+    if ended.returncode != 0:
+        raise _unreadable(packed)
 
 
 def main(packed: str, rows: str, size: str) -> None:
@@ -27,6 +51,13 @@ def main(packed: str, rows: str, size: str) -> None:
         _refuse(f"{path.name}: unpacks to more than {most:,} bytes ({error.strerror}). Split it.")
     except FormatError as error:
         _refuse(str(error))
+
+
+def _unreadable(path: Path) -> FormatError:
+    return FormatError(
+        f"{path.name}: is damaged, or takes too much to be read as Parquet. Write it anew, in"
+        " smaller parts."
+    )
 
 
 def _refuse(words: str) -> None:

@@ -27,8 +27,7 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
         widget=forms.FileInput({"accept": ",".join(places.ENDINGS)}),
-        help_text="CSV, TSV, JSON Lines or Parquet, or a zip of the first three. Choose one, or"
-        " drop it here.",
+        help_text="CSV, TSV, JSON Lines or Parquet, or a zip of such. Choose one, or drop it here.",
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
     layout = forms.ChoiceField(

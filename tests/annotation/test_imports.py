@@ -18,6 +18,7 @@ from annotation import importing, programs
 from annotation.jobs import LEASE
 from annotation.models import Event, Item, Job, Project
 from annotation.uploads import jobs, places, receiving
+from formats.writers import write_file
 from judging.engine import bell
 from tests.builders import TEXTS, Cast, cast
 
@@ -213,6 +214,22 @@ def test_a_zip_of_tables_is_imported_and_its_bad_rows_come_as_a_zip(lead: Client
         assert mend.namelist() == ["more/two.csv"]
         assert list(csv.reader(io.StringIO(mend.read("more/two.csv").decode())))[1] == ["", *CELLS]
     assert "more/two.csv" in page(lead, job)
+
+
+def test_parquet_in_a_zip_is_imported_and_mended_as_lines(lead: Client, tmp_path: Path) -> None:
+    columns = ("key", "category", "prompt", "gold", "perturbed")
+    good = dict(zip(columns, ["a", *CELLS], strict=False))
+    write_file("parquet", [good, {**good, "key": ""}], columns, tmp_path / "a.parquet", {})
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.write(tmp_path / "a.parquet", "data/a.parquet")
+    job = send(lead, stream.getvalue(), "all.zip")
+    assert jobs.work(job.pk)
+    assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 1}
+    with zipfile.ZipFile(io.BytesIO(lead.get(f"{PAGE}1/rows/").getvalue())) as mend:
+        [name] = mend.namelist()
+        assert json.loads(mend.read(name)) == {**good, "key": ""}
+    assert name == "data/a.parquet.jsonl"
 
 
 @pytest.mark.parametrize(

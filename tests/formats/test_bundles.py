@@ -10,6 +10,7 @@ import pytest
 from formats import bundles
 from formats.readers import peeked, read_zip
 from formats.rows import BadRow, FormatError, Limits, Row
+from formats.writers import write_file
 
 LIMITS = Limits()
 
@@ -41,7 +42,7 @@ def test_every_table_is_read_under_its_own_columns(tmp_path: Path) -> None:
 
 
 def test_an_archive_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="holds no CSV, TSV or JSON Lines files"):
+    with pytest.raises(FormatError, match="holds no CSV, TSV, JSON Lines or Parquet files"):
         read_zip(packed(tmp_path, README_txt="no rows"))
 
 
@@ -90,7 +91,33 @@ def test_an_archive_that_bursts_or_climbs_out_is_refused(tmp_path: Path) -> None
         read_zip(tmp_path / "climbs.zip")
 
 
-def test_parquet_beside_tables_is_refused_rather_than_missed(tmp_path: Path) -> None:
+def with_parquet(folder: Path, *keys: str) -> Path:
+    write_file("parquet", [{"key": key} for key in keys], ["key"], folder / "b.parquet", {})
+    path = packed(folder, a_csv="key\na\n")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.write(folder / "b.parquet", "more/b.parquet")
+    return path
+
+
+def test_parquet_in_an_archive_is_read_and_picked_as_lines(tmp_path: Path) -> None:
+    path = with_parquet(tmp_path, "b", "c")
+    told = [(row.file, row.line, row.values) for row in read_zip(path) if isinstance(row, Row)]
+    assert told == [
+        ("a.csv", 2, {"key": "a"}),
+        ("more/b.parquet.jsonl", 1, {"key": "b"}),
+        ("more/b.parquet.jsonl", 2, {"key": "c"}),
+    ]
+    starts = {"more/b.parquet.jsonl": {2}}
+    found = {name: "".join(lines) for name, lines in bundles.picked(path, LIMITS, starts)}
+    assert found == {"more/b.parquet.jsonl": '{"key": "c"}\n'}
+
+
+def test_parquet_in_an_archive_is_refused_by_its_name(tmp_path: Path) -> None:
     path = packed(tmp_path, a_csv="key\na\n", more__b_parquet="PAR1")
-    with pytest.raises(FormatError, match=r"more/b\.parquet\. Give Parquet files one by one"):
+    with pytest.raises(FormatError, match=r"b\.parquet: cannot be read as Parquet"):
         read_zip(path)
+    twice = with_parquet(tmp_path, "b")
+    with zipfile.ZipFile(twice, "a") as archive:
+        archive.writestr("more/b.parquet.jsonl", "{}")
+    with pytest.raises(FormatError, match=r"more/b\.parquet and more/b\.parquet\.jsonl"):
+        read_zip(twice)

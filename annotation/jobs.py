@@ -112,7 +112,7 @@ def note(job: Job, **values: Any) -> None:
 
 def cancel(job: Job, by: Membership) -> bool:
     """End a job that is not done; whether there was something to end."""
-    ended = {"state": Job.State.FAILED, "message": f"Cancelled by {by.alias}."}
+    ended = {"state": Job.State.CANCELLED, "message": f"Cancelled by {by.alias}."}
     with writing.transact():
         if not unfinished(job).update(finished_at=timezone.now(), **ended):
             return False

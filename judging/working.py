@@ -180,8 +180,8 @@ def again(job: Job, member: Membership) -> bool:
     anew = {name: value for name, value in job.result.items() if name != "until"}
     values = {"state": Job.State.WAITING, "finished_at": None, "message": "", "done": 0}
     with writing.transact():
-        failed = Job.objects.filter(pk=job.pk, state=Job.State.FAILED)
-        if not failed.update(result=anew, **values):
+        ended = Job.objects.filter(pk=job.pk, state__in=Job.CAME_TO_NOTHING)
+        if not ended.update(result=anew, **values):
             return False
         whose = {"project_id": job.project_id, "member_id": member.pk}
         Event.record(AGAIN, f"{job.kind} {job.result.get('number', '')}".strip(), **whose)
@@ -200,7 +200,7 @@ def _kind(job: Job) -> Kind:
 
 
 def _can_again(job: Job) -> bool:
-    return job.state == Job.State.FAILED and _kind(job).can_again(job)
+    return job.came_to_nothing and _kind(job).can_again(job)
 
 
 def _of_job(job: Job, member: Membership) -> Entry:

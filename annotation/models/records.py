@@ -15,6 +15,9 @@ class Job(models.Model):
         RUNNING = "running"
         FINISHED = "finished"
         FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    CAME_TO_NOTHING = (State.FAILED, State.CANCELLED)
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="jobs")
     kind = models.CharField(max_length=40)
@@ -32,6 +35,11 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.state}"
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether it failed or was cancelled; what it had stored by then is there all the same."""
+        return self.state in self.CAME_TO_NOTHING
 
 
 class Event(models.Model):

@@ -82,7 +82,7 @@ def cancel(job: Job, member: Membership, now: datetime) -> bool:
             return False
         begun = stored.result["step"] == places.STORE and stored.done
         rest = f" About {stored.done:,} rows had been read; what was in stays." if begun else ""
-        stored.state, stored.finished_at = Job.State.FAILED, now
+        stored.state, stored.finished_at = Job.State.CANCELLED, now
         stored.message = f"Cancelled by {member.alias}.{rest}"
         stored.save(update_fields=["state", "finished_at", "message"])
         if stored.result["step"] == places.STORE:
@@ -155,7 +155,7 @@ def _delete(job_id: int, now: datetime) -> bool:
         if job.state == Job.State.RUNNING or job.result["expires"] > now.timestamp():
             return False
         if job.finished_at is None:
-            job.state, job.finished_at = Job.State.FAILED, now
+            job.state, job.finished_at = Job.State.CANCELLED, now
             job.message = f"Nobody went on with it for {KEPT.days} days; the file is deleted."
         job.result["deleted"] = True
         job.save(update_fields=["state", "finished_at", "message", "result"])

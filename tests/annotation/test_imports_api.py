@@ -78,7 +78,7 @@ def test_what_comes_too_late_is_a_conflict(program: Client) -> None:
     send(program, ROW)
     assert program.post(f"{PLACE}1/start/").status_code == 409
     assert program.get(f"{PLACE}1/rows/").status_code == 409
-    assert program.post(f"{PLACE}1/cancel/").json()["state"] == "failed"
+    assert program.post(f"{PLACE}1/cancel/").json()["state"] == "cancelled"
     assert program.post(f"{PLACE}1/cancel/").status_code == 409
     columns = {name: name for name in ("category", *TEXTS)} | {"key": "row id"}
     assert put(program, columns=columns).status_code == 409

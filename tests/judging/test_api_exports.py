@@ -82,5 +82,5 @@ def test_an_export_is_cancelled_once(people: Cast) -> None:
     client = api_client(people.lead)
     ask(client, people)
     cancelled = client.post(address(people, "1/cancel/"))
-    assert (cancelled.status_code, cancelled.json()["state"]) == (200, "failed")
+    assert (cancelled.status_code, cancelled.json()["state"]) == (200, "cancelled")
     assert client.post(address(people, "1/cancel/")).status_code == 409

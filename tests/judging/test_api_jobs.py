@@ -57,7 +57,7 @@ def test_a_job_is_cancelled_and_done_again(people: Cast) -> None:
     client = api_client(people.lead)
     assert client.post(address(people, "export/1/again/")).status_code == 409
     assert client.post(address(people, "export/1/cancel/")).status_code == 204
-    assert ("export", 1, "failed") in listed(people, "lead")
+    assert ("export", 1, "cancelled") in listed(people, "lead")
     assert client.post(address(people, "export/1/cancel/")).status_code == 409
     assert client.post(address(people, "export/1/again/")).status_code == 204
     assert ("export", 1, "waiting") in listed(people, "lead")

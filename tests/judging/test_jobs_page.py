@@ -102,7 +102,7 @@ def test_who_may_cancels_and_the_line_says_who_did(people: Cast) -> None:
     job = exporting.want(people.project, people.lead, Wish("items", "csv"))
     answer = browser(people, "lead").post(address(people, "export/1/cancel/"), follow=True)
     job.refresh_from_db()
-    assert job.state == "failed"
+    assert job.state == "cancelled"
     assert f"Cancelled by {people.lead.alias}." in answer.content.decode()
 
 

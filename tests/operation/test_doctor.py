@@ -133,6 +133,8 @@ def test_a_disk_that_is_nearly_full_is_told(
 @pytest.mark.django_db
 def test_jobs_that_wait_or_failed_are_told() -> None:
     project, now = make_project(), timezone.now()
+    Job.objects.create(project=project, kind="export", state="cancelled", finished_at=now)
+    assert checkup.jobs().grade == Grade.FINE
     Job.objects.create(project=project, kind="export", state="failed", finished_at=now)
     assert checkup.jobs().grade == Grade.DOUBTFUL
     Job.objects.create(project=project, kind="export", created_at=now - timedelta(hours=1))

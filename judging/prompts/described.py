@@ -35,10 +35,7 @@ FRAMES = {
     ),
     "fold": Frame("Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."),
     "answer": Frame("Generators of gold answers", "The prompt alone."),
-    "perturbation": Frame(
-        "Generators of perturbations",
-        "The prompt with the gold answer; after a rejection also the attempt and the comment.",
-    ),
+    "perturbation": Frame("Generators of perturbations", "The prompt with the gold answer."),
 }
 # How a reply ended, as providers say it.
 FINISHES = {
@@ -151,8 +148,8 @@ def _decides(strategy: Strategy) -> str:
         "rating": _of_metrics(strategy),
         "rubric": _of_metrics(strategy),
         "matching": "The score is held against what people hold true of the response.",
-        "answer": "Made if the reply has a text. People verify a sample of them.",
-        "perturbation": "Made if the reply has all three parts. People vet every one.",
+        "answer": "Made if the reply has a text.",
+        "perturbation": "Made if the reply has all three parts.",
         "explanation": "Found if the explanation reports a mistake; that credits the other run.",
         "fold": "More than half of all members decide, missing ones in the total."
         if strategy.fold == "majority"

@@ -20,7 +20,7 @@ from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import TEXTS, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-HEADER = ["Nr", "Error type", "question", "Reference answer", "Changed answer", "weight"]
+HEADER = ["Ours", "Error type", "question", "Reference answer", "Changed answer", "weight"]
 CELLS = ["entity", TEXTS["prompt"], TEXTS["gold"], TEXTS["perturbed"], "3"]
 
 
@@ -70,7 +70,7 @@ def test_somebody_imports_a_file_with_other_names_and_mends_three_rows(
     page.click("text=Import items")
     send(page, table(tmp_path / "mine.csv", [*good, *bad]))
     page.wait_for_selector("text=First, say what the columns mean")
-    page.select_option("[name=columns-of-key]", "Nr")
+    page.select_option("[name=columns-of-key]", "Ours")
     page.click("button:text('Check the file')")
     page.click("button:text('Import 20 items')")
     page.wait_for_selector("#state h2:text-is('Imported')")
@@ -115,7 +115,7 @@ def test_the_pages_of_imports(
     rows = [["a", *CELLS], ["b" * 150, *CELLS], ["c", "none", *CELLS[1:]]]
     send(page, table(tmp_path / f"{'a-long-name-' * 9}.csv", rows))
     checked(page)
-    page.select_option("[name=columns-of-key]", "Nr")
+    page.select_option("[name=columns-of-key]", "Ours")
     page.click("button:text('Check the file')")
     page.wait_for_selector("text=What would come in")
     checked(page)

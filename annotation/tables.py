@@ -167,10 +167,13 @@ _KIND = ("key", "category", "ability", "source_ability", "origin", "purpose", "c
 _RESOLVED = ("resolution", *Resolution.TOLD[1:])
 _HELD = tuple(f"held__{name}" for name in Resolution.TOLD)
 _REVISION = ("revision__number", "revision__digest")
-_ITEM = (*_KIND, "repeats", "flags", *_REVISION, *_HELD, "revision__texts", "fields")
-_ITEMS = (
-    *_KIND, "duplicate_of", "flags", "revision", "digest", *_RESOLVED, *_texts(), "other_texts",
+_ITEM = (
+    *_KIND, "made_from", "dose", "repeats", "flags", *_REVISION, *_HELD, "revision__texts",
     "fields",
+)  # fmt: skip
+_ITEMS = (
+    *_KIND, "parent", "dose", "duplicate_of", "flags", "revision", "digest", *_RESOLVED, *_texts(),
+    "other_texts", "fields",
 )  # fmt: skip
 _FLAGS, _VALUES = _ITEM.index("flags"), _ITEM.index("held__values")
 
@@ -185,8 +188,8 @@ _HOLD = {
         "flags", "values", "other_texts", "fields", "answers", "texts", "mentions", "wrong",
     ),
     "int": (
-        "revision", "task_type_version", "guidelines", "round", "size", "needed", "answered",
-        "right", "checks",
+        "dose", "revision", "task_type_version", "guidelines", "round", "size", "needed",
+        "answered", "right", "checks",
     ),
     "float": ("seconds", "surgicality", "share", "low", "high"),
     "bool": ("current", "counted", "evaluator_seen", "informed", "agrees", "passed"),

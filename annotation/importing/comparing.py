@@ -97,13 +97,18 @@ def _hashable(value: Any) -> Hashable:
     return ("negative", -value) if isinstance(value, int | float) and value < 0 else value
 
 
+def keys_of(drafts: list[Draft]) -> set[str]:
+    """The keys of the drafts, of what they repeat and of what they were made from."""
+    return {key for draft in drafts for key in (draft.key, draft.repeats, draft.parent)}
+
+
 def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Entry]:
-    """What the project holds under the keys of the drafts and under those that they repeat."""
+    """What the project holds under the keys of the drafts and under those that they name."""
     known: dict[str, Known] = {}
     if project is None:
         return {}
-    keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
-    items = list(Item.objects.filter(project=project, key__in=keys).select_related("duplicate_of"))
+    there = Item.objects.filter(project=project, key__in=keys_of(drafts))
+    items = list(there.select_related("duplicate_of", "parent"))
     if not items:
         return {}
     right = {one.item_id: one for one in Resolution.objects.current().known().of_items(items)}
@@ -126,6 +131,8 @@ def sort_out(drafts: list[Draft], known: dict[str, Entry], report: Report) -> li
         entry = known.get(draft.key)
         if entry is None and (reason := _cannot_repeat(draft, known)):
             report.bad.append(draft.bad("repeats", reason))
+        elif entry is None and (reason := _has_no_parent(draft, known)):
+            report.bad.append(draft.bad("parent", reason))
         elif entry is None:
             known[draft.key] = Known({draft.digest}, _said(draft), decided=_decided(draft))
             fresh.append(draft)
@@ -146,6 +153,12 @@ def _cannot_repeat(draft: Draft, known: dict[str, Entry]) -> str:
     if original.repeats:
         return f"names {draft.repeats!r}, which repeats another item. Name that one."
     return ""
+
+
+def _has_no_parent(draft: Draft, known: dict[str, Entry]) -> str:
+    if not draft.parent or (draft.parent in known and not known[draft.parent].deleted):
+        return ""
+    return f"names {draft.parent!r}, which is no item here. Put that item before this one."
 
 
 def _conflict(entry: Entry, draft: Draft) -> str:
@@ -178,6 +191,8 @@ def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
         "origin": item.origin,
         "purpose": item.purpose,
         "repeats": item.duplicate_of.key if item.duplicate_of else "",
+        "parent": item.parent.key if item.parent else "",
+        "dose": item.dose,
         "fields": item.fields,
         "known": (known.values, known.comment) if known else None,
     }
@@ -193,6 +208,8 @@ def _said(draft: Draft) -> dict[str, Any]:
         "origin": draft.origin,
         "purpose": draft.purpose,
         "repeats": draft.repeats,
+        "parent": draft.parent,
+        "dose": draft.dose,
         "fields": draft.fields,
         "known": (draft.known.values, draft.known.explanation) if draft.known else None,
     }

@@ -26,7 +26,8 @@ class Draft:
     categories; `cluster` is a digest of the source question; `repeats` the key of the item whose
     texts this one says again, else empty; `fields` whatever the row holds beside what every item
     has; `flags` what asks for a look at the texts; `known` what is right of an item for practice or
-    probes; `decided` what was decided of it elsewhere, where that is taken as it is.
+    probes; `decided` what was decided of it elsewhere, where that is taken as it is; `parent` the
+    key of the item that this one was made from, and `dose` how many errors were put into it.
     """
 
     row: Row
@@ -45,6 +46,8 @@ class Draft:
     known: answers.Answer | None = None
     decided: answers.Answer | None = None
     was: returned.Returned | None = None
+    parent: str = ""
+    dose: int | None = None
 
     @cached_property
     def written(self) -> str:
@@ -101,6 +104,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     purpose = _short("purpose", words["purpose"]) or "test"
     known = _known(task, purpose, values, words["repeats"])
     was = row if isinstance(row, returned.Returned) else None
+    made = row if isinstance(row, returned.Made) else None
     decided = (
         _decided(task, values) if accept and not task.categories and not (known or was) else None
     )
@@ -121,6 +125,8 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         known=known,
         decided=decided,
         was=was,
+        parent=made.parent if made else "",
+        dose=made.dose if made else None,
     )
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation import answers, assigning, bulk, writing
 from annotation import known as known_answers
-from annotation.importing.comparing import Entry, Imagined, Report, known_of, sort_out
+from annotation.importing.comparing import Entry, Imagined, Report, keys_of, known_of, sort_out
 from annotation.importing.drafts import Draft
 from annotation.models import (
     Event,
@@ -106,9 +106,8 @@ def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]
 
 
 def _said_before(drafts: list[Draft], imagined: dict[str, Imagined]) -> dict[str, Entry]:
-    """What was imagined of the keys of the drafts and of those that they repeat."""
-    keys = {draft.key for draft in drafts} | {draft.repeats for draft in drafts}
-    return {key: imagined[key] for key in keys & imagined.keys()}
+    """What was imagined of the keys of the drafts and of those that they name."""
+    return {key: imagined[key] for key in keys_of(drafts) & imagined.keys()}
 
 
 def _lock(project: Project) -> None:
@@ -136,7 +135,7 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
 
 
 def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
-    originals = _originals(project, entries)
+    others = _others(project, entries)
     return [
         {
             "id": entry.item,
@@ -150,7 +149,9 @@ def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
             "origin": entry.draft.origin,
             "purpose": entry.draft.purpose,
             "revision_number": _number(entry),
-            "duplicate_of_id": originals.get(entry.draft.repeats),
+            "duplicate_of_id": others.get(entry.draft.repeats),
+            "parent_id": others.get(entry.draft.parent),
+            "dose": entry.draft.dose,
             "fields": json.dumps(entry.draft.fields) if entry.draft.fields else "{}",
             "flags": json.dumps(entry.draft.flags) if entry.draft.flags else "[]",
         }
@@ -158,9 +159,11 @@ def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
     ]
 
 
-def _originals(project: Project, entries: list["_Entry"]) -> dict[str, int]:
-    """The ids of the items that others repeat, by key: they came before or come along."""
-    keys = {entry.draft.repeats for entry in entries if entry.draft.repeats}
+def _others(project: Project, entries: list["_Entry"]) -> dict[str, int]:
+    """The ids of the items that these repeat or were made from, by key: they came before or come
+    along."""
+    named = {key for entry in entries for key in (entry.draft.repeats, entry.draft.parent)}
+    keys = named - {""}
     if not keys:
         return {}
     found = Item.objects.filter(project=project, key__in=keys).values_list("key", "pk")

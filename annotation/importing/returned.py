@@ -31,7 +31,16 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned(Row):
+class Made(Row):
+    """A row of an item that was made from another one: the key of that, "" for none, and how many
+    errors were put into it, None if nobody counted."""
+
+    parent: str = ""
+    dose: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned(Made):
     """A row as it would be imported for the first time, with what it says beside: the number of
     its revision, and what was held true of it, None if nothing was."""
 
@@ -74,7 +83,11 @@ def _restored(row: Row, task: tasktypes.TaskType) -> Returned:
         held = None
     elif held and held.source not in SOURCES:
         raise _Fault("source")
-    return Returned(row.file, row.line, values, told.number("revision"), held)
+    dose = told.number("dose") if told.plain("dose") is not None else None
+    parent = told.plain("parent") or ""
+    if not isinstance(parent, str):
+        raise _Fault("parent")
+    return Returned(row.file, row.line, values, parent, dose, told.number("revision"), held)
 
 
 def _held(told: "_Cells") -> Held:

@@ -52,6 +52,21 @@ class ItemQuerySet(models.QuerySet["Item"]):
         """Without those that people practise on or are checked with."""
         return self.filter(purpose="test")
 
+    def sources(self, text: str) -> ItemQuerySet:
+        """Those whose current texts have this one, as what items are made of: neither those that
+        people practise on, nor those that were made themselves."""
+        from annotation.models import Revision
+
+        revisions = Revision.objects.filter(item=OuterRef("pk"))
+        current = revisions.filter(number=OuterRef("revision_number"))
+        given = Exists(current.filter(texts__has_key=text))
+        return self.of_tests().filter(given, parent=None)
+
+    def first_of_clusters(self) -> ItemQuerySet:
+        """Of several with one source question the first, among those of this set."""
+        before = self.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))
+        return self.filter(~Exists(before))
+
     def resolved_as(self, value: str) -> ItemQuerySet:
         return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
 
@@ -171,12 +186,14 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def told(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
         """These columns of each row, JSON as its text: of `revision__` what it says now, of
-        `held__` what is held true of it, `repeats` the key of what it says again."""
-        original = self.model._default_manager.filter(pk=OuterRef("duplicate_of")).order_by()
+        `held__` what is held true of it, `repeats` the key of what it says again, `made_from` that
+        of what it was made from."""
+        others = self.model._default_manager.order_by()
         joined = self.annotate(
             revision=_only("revisions", number=F("revision_number")),
             held=_only("resolutions", current=True),
-            repeats=Subquery(original.values("key")),
+            repeats=Subquery(others.filter(pk=OuterRef("duplicate_of")).values("key")),
+            made_from=Subquery(others.filter(pk=OuterRef("parent")).values("key")),
         )
         return joined.values_list(*map(_as_text, columns))
 

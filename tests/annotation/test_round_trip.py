@@ -85,6 +85,7 @@ def vetting() -> Project:
     member = make_member(project)
     correct(member, take(member), "@corrected")
     first, second, third = Item.objects.filter(project=project).order_by("position")[:3]
+    Item.objects.filter(project=project, key__in=["repeat", "known"]).update(parent=first, dose=2)
     make_resolution(first, values={"choice": "valid"}, source="labels", rule="majority")
     decided = {"source": "adjudicated", "reason": "slip", "comment": "=1", "rule": "lead"}
     make_resolution(second, "invalid", values={"choice": "invalid"}, **decided)

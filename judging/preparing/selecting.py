@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import Exists, F, Max, OuterRef, Subquery, Value
+from django.db.models import F, Max, OuterRef, Subquery, Value
 
 from annotation import tasktypes, taxonomy, writing
 from annotation.models import Item, Project, Resolution, Revision
@@ -76,16 +76,11 @@ def lacking(needs: str) -> str:
 def sources(project: Project, needs: str, *, with_duplicates: bool = False) -> ItemQuerySet:
     """The items whose current texts have what a generator starts from: the "prompt", or "gold".
 
-    Resolved or not; neither those that people practise on, nor those that were made themselves.
-    Of several with one source question it is the first, unless duplicates are asked for.
+    Resolved or not. Of several with one source question it is the first, unless duplicates are
+    asked for.
     """
-    found = Item.objects.in_project(project).of_tests().filter(parent=None)
-    texts = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
-    found = found.filter(Exists(texts.filter(texts__has_key=needs)))
-    if with_duplicates:
-        return found
-    before = found.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))
-    return found.filter(~Exists(before))
+    found = Item.objects.in_project(project).sources(needs)
+    return found if with_duplicates else found.first_of_clusters()
 
 
 def rows(project: Project, needs: str, *, with_duplicates: bool = False) -> list[dict[str, Any]]:

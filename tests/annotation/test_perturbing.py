@@ -1,0 +1,148 @@
+"""Items that perturbers make of a project's gold answers, by command."""
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation import importing, tables, tasktypes
+from annotation.models import Item, Project
+from formats.rows import Row
+from formats.writers import write_file
+from perturbers.flags import flags
+from tests.builders import make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+FACTS = "A spider has eight legs. It is no insect. About 45000 kinds are known since 1757."
+STORY = "He packed the heavy suitcase slowly. Then he caught the crowded morning train."
+SUM = "One ticket costs 12 dollars. For 3 people that is 3 × 12 = 36 dollars."
+
+
+def bring(project: Project, *rows: dict[str, str]) -> None:
+    task = tasktypes.of_version(project.task_type)
+    given = (Row("items.jsonl", line, dict(row)) for line, row in enumerate(rows, start=1))
+    report = importing.store(project, importing.check(given, task))
+    assert (report.new, report.bad) == (len(rows), [])
+
+
+def row(key: str, category: str, gold: str, prompt: str) -> dict[str, str]:
+    perturbed = gold.replace(" ", "  x ", 1)
+    return {
+        "key": key, "category": category, "prompt": prompt, "gold": gold, "perturbed": perturbed,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def project() -> Project:
+    """Three gold answers of three abilities, the first of them twice."""
+    made = make_project("golds")
+    bring(
+        made,
+        row("facts", "number-errors", FACTS, "What is a spider?"),
+        row("twin", "entity", FACTS, "What is a spider?"),
+        row("story", "spelling", STORY, "Tell a story."),
+        row("sum", "calculations", SUM, "What do 3 people pay, 12 dollars each?"),
+    )
+    return made
+
+
+def perturb(*options: str) -> str:
+    said = StringIO()
+    call_command("perturb", "--project", "golds", "--seed", "s", *options, stdout=said)
+    return said.getvalue()
+
+
+def parent(item: Item) -> Item:
+    assert item.parent
+    return item.parent
+
+
+def made() -> list[Item]:
+    return list(Item.objects.filter(origin="perturber").order_by("position"))
+
+
+def test_each_becomes_an_item_that_says_what_it_was_made_from(project: Project) -> None:
+    said = perturb("--with", "numbers", "spelling", "final-answer")
+    assert "number-errors          1 made" in said
+    assert "3 stored, 0 were there, seed s" in said
+    numbers, spelling, final = sorted(made(), key=lambda one: parent(one).position)
+    assert [parent(one).key for one in (numbers, spelling, final)] == ["facts", "story", "sum"]
+    assert [one.category for one in (numbers, spelling, final)] == [
+        "number-errors", "spelling", "final-errors",
+    ]  # fmt: skip
+    source = Item.objects.get(key="facts")
+    assert (numbers.cluster, numbers.source_ability, numbers.dose) == (source.cluster, "factual", 1)
+    assert numbers.fields == {"perturber": "numbers", "seed": "s"}
+    texts = numbers.revision().texts
+    assert texts["gold"] == FACTS
+    assert flags("number-errors", FACTS, texts["perturbed"]) == []
+    told = re.fullmatch(r"The number “?(\w+)”? is changed to “?(\w+)”?\.", texts["claim"])
+    assert told
+    assert texts["perturbed"] == FACTS.replace(told[1], told[2])
+    assert numbers.slots.count() == source.slots.count() > 0
+
+
+def test_the_same_again_is_nothing_new_and_another_seed_is(project: Project) -> None:
+    perturb("--with", "numbers")
+    assert "0 stored, 1 were there" in perturb("--with", "numbers")
+    assert "1 stored, 0 were there, seed other" in perturb("--with", "numbers", "--seed", "other")
+    assert len({one.revision().texts["perturbed"] for one in made()}) == 2
+
+
+def test_doses_make_a_ladder_and_what_has_too_few_places_is_counted(project: Project) -> None:
+    said = perturb("--with", "spelling", "--errors", "1", "2", "4", "8", "--number", "2")
+    ladder = [one for one in made() if ".1x" in one.key]
+    assert [one.dose for one in ladder] == [1, 2, 4]
+    claims = [one.revision().texts["claim"] for one in ladder]
+    assert [claim.count("misspelt") for claim in claims] == [1, 2, 4]
+    assert all(claims[0] in claim for claim in claims)
+    assert "spelling               6 made, 2 had no place for" in said
+
+
+def test_a_dry_run_says_what_it_would_make(project: Project) -> None:
+    said = perturb("--dry-run", "--limit", "1")
+    assert made() == []
+    assert "would be stored" in said
+    assert "spelling               0 made" in said
+
+
+def test_an_export_brings_parents_and_doses_back(project: Project, tmp_path: Path) -> None:
+    perturb("--with", "numbers", "--errors", "2")
+    path = tmp_path / "items.jsonl"
+    columns = tables.TABLES["items"].columns_in(project)
+    write_file("jsonl", tables.items(project), columns, path, tables.KINDS)
+    other = make_project("other")
+    rows = [Row("i", n, json.loads(line)) for n, line in enumerate(path.open(), start=1)]
+    task = tasktypes.of_version(other.task_type)
+    report = importing.store(other, importing.check(rows, task))
+    assert (report.new, report.bad) == (5, [])
+    back = Item.objects.get(project=other, origin="perturber")
+    assert (parent(back).key, parent(back).project, back.dose) == ("facts", other, 2)
+    orphan = importing.check([rows[-1]], task)
+    assert [bad.field for bad in importing.store(make_project("none"), orphan).bad] == ["parent"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--project", "nobody"], "There is no project 'nobody'"),
+        (["--number", "0"], "--number must lie between 1 and 20"),
+        (["--errors", "1", "99"], "--errors must lie between 1 and 32"),
+        (["--limit", "0"], "--limit must be 1 or more"),
+        (["--seed", "a b"], "--seed must be 1 to 20 letters, digits or hyphens"),
+        (["--with", "nothing"], "invalid choice: 'nothing'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(project: Project, options: list[str], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        perturb(*options)
+
+
+def test_a_project_without_gold_answers_is_refused() -> None:
+    make_project("golds", task_type="error-detection")
+    with pytest.raises(CommandError, match="golds has no gold answers with perturbed ones"):
+        perturb()

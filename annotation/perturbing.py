@@ -40,7 +40,7 @@ class Wish:
 
 
 @dataclass
-class Outcome:
+class Tally:
     """What became of it: `made` and `lacking` count perturbed answers by perturber, those that a
     gold answer had too few places for; the report is that of an import."""
 
@@ -49,7 +49,7 @@ class Outcome:
     report: importing.Report = field(default_factory=importing.Report)
 
 
-def make(project: Project, wish: Wish, *, dry_run: bool = False) -> Outcome:
+def make(project: Project, wish: Wish, *, dry_run: bool = False) -> Tally:
     """Make items of the gold answers of a project. A dry run stores nothing.
 
     Each category is made of answers of its ability; those that change no score of any. Of several
@@ -60,13 +60,13 @@ def make(project: Project, wish: Wish, *, dry_run: bool = False) -> Outcome:
     if not task.categories or not {*NEEDED} <= {text.name for text in task.texts}:
         raise Unfit(f"{project.slug} has no gold answers with perturbed ones: {task.title}.")
     chosen = [PERTURBERS[slug] for slug in wish.perturbers]
-    done = Outcome()
+    done = Tally()
     drafts = importing.check(_rows(project, chosen, wish, done), task)
     done.report = importing.store(project, drafts, dry_run=dry_run)
     return done
 
 
-def _rows(project: Project, chosen: list[Perturber], wish: Wish, done: Outcome) -> Iterator[Made]:
+def _rows(project: Project, chosen: list[Perturber], wish: Wish, done: Tally) -> Iterator[Made]:
     found = Item.objects.in_project(project).sources("gold").first_of_clusters()
     line = 0
     for part in in_parts(found.order_by("position")[: wish.limit], AT_A_TIME):
@@ -85,10 +85,10 @@ def _texts(part: list[int]) -> list[dict[str, Any]]:
 
 
 def _perturbed(
-    item: Item, texts: dict[str, Any], perturber: Perturber, wish: Wish, done: Outcome
+    item: Item, texts: dict[str, Any], perturber: Perturber, wish: Wish, done: Tally
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """The values of rows of items, each with its dose, by one perturber of one gold answer."""
-    if not _applies(perturber, item):
+    if not taxonomy.load().is_made_of(perturber.category, item.source_ability or item.ability):
         return
     # Of several references each is right by itself.
     gold = texts["gold"] if isinstance(texts["gold"], str) else texts["gold"][0]
@@ -117,9 +117,3 @@ def _perturbed(
             },
             dose,
         )
-
-
-def _applies(perturber: Perturber, item: Item) -> bool:
-    ability = taxonomy.load().category(perturber.category).ability
-    of_answers = {one.slug for one in taxonomy.load().abilities if one.axis}
-    return ability not in of_answers or ability == (item.source_ability or item.ability)

@@ -87,6 +87,12 @@ class Taxonomy:
         """The ability of this slug. Raises `UnknownSlugError`."""
         return _find("ability", self.abilities, slug)
 
+    def is_made_of(self, category: str, ability: str) -> bool:
+        """Whether a category is made of answers of an ability: of its own, or of any if its own is
+        none of answers, as that of score-invariant items. Raises `UnknownSlugError`."""
+        own = self.ability(self.category(category).ability)
+        return not own.axis or own.slug == ability
+
     def score_invariant(self) -> tuple[Category, ...]:
         """The categories whose changes should leave a score as it is."""
         return tuple(c for c in self.categories if c.expected_effect == "none")

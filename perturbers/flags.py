@@ -68,7 +68,7 @@ def flags(
     if response == gold:
         return [Flag("identical", "It is the gold answer.")]
     if response.split() == gold.split():
-        return [Flag("white-space", "Only white space differs from the gold answer.")]
+        return [Flag("white-space-only", "Only white space differs from the gold answer.")]
     made = pair(gold, response)
     return [*_of_any(made, siblings, bound), *_of_category(category, made)]
 

@@ -127,12 +127,9 @@ def takes(project: Project, needs: str, item: Item) -> bool:
 
 
 def of_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
-    """Those whose answer is of the ability in which a category is made; score-invariant ones are
-    made in any."""
-    ability = taxonomy.load().category(category).ability
-    if ability == SI_ITEM:
-        return list(rows)
-    return [row for row in rows if (row["source_ability"] or row["ability"]) == ability]
+    """Those whose answer is of an ability in which a category is made."""
+    made_of = taxonomy.load().is_made_of
+    return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
 
 
 def part(rows: Sequence[dict[str, Any]], seed: int, limit: int | None) -> list[dict[str, Any]]:

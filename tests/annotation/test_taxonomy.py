@@ -120,3 +120,13 @@ def test_a_text_of_one_ability_and_category_is_read() -> None:
 def test_a_bad_taxonomy_names_the_entry_and_the_remedy(text: str, message: str) -> None:
     with pytest.raises(TaxonomyError, match=message):
         taxonomy.parse(text)
+
+
+def test_a_category_is_made_of_answers_of_its_ability_and_invariance_of_any() -> None:
+    loaded = taxonomy.load()
+    assert loaded.is_made_of("spelling", "long-form")
+    assert not loaded.is_made_of("spelling", "factual")
+    assert loaded.is_made_of("score-invariant", "factual")
+    assert loaded.is_made_of("formatting", "reasoning")
+    with pytest.raises(UnknownSlugError):
+        loaded.is_made_of("none", "factual")

@@ -18,7 +18,7 @@ def rules(category: str, response: str, gold: str = GOLD, *siblings: str) -> lis
         ("", "empty"),
         (" \n", "empty"),
         (GOLD, "identical"),
-        (GOLD.replace(" ", "\n"), "white-space"),
+        (GOLD.replace(" ", "\n"), "white-space-only"),
         ("Something else was said here, of which no word stands in the gold answer.", "bound"),
         (GOLD.removesuffix("the eggs."), "truncated"),
     ],

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation import perturbing
 from annotation.models import Project
-from annotation.perturbing import Outcome, Unfit, Wish
+from annotation.perturbing import Tally, Unfit, Wish
 from perturbers.registry import PERTURBERS
 
 MOST, MOST_ERRORS = 20, 32
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
         self._say(wish, done, dry_run=options["dry_run"])
 
-    def _say(self, wish: Wish, done: Outcome, *, dry_run: bool) -> None:
+    def _say(self, wish: Wish, done: Tally, *, dry_run: bool) -> None:
         for slug in wish.perturbers:
             lacking = done.lacking[slug]
             rest = f", {lacking:,} had no place for" if lacking else ""

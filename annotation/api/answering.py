@@ -16,6 +16,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import exception_handler
 
 from annotation.errors import FieldError, Refused, Stale, TooEarly
+from annotation.models import Job
 
 PROBLEM = "application/problem+json"
 
@@ -34,6 +35,17 @@ class ProblemSerializer(serializers.Serializer[Any]):
         return super().get_fields() | {
             "errors": serializers.DictField(required=False, help_text=words)
         }
+
+
+class JobFields(serializers.Serializer[Job]):
+    """What every job says of itself that is asked for on a page of its own."""
+
+    number = serializers.IntegerField(source="result.number")
+    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    state = serializers.ChoiceField(choices=Job.State.choices)
+    message = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
 
 
 PROBLEMS: dict[int, Any] = {

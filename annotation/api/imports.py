@@ -18,7 +18,14 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from annotation import access, tasktypes
-from annotation.api.answering import PROBLEMS, Conflict, ProblemSerializer, Unprocessable, checked
+from annotation.api.answering import (
+    PROBLEMS,
+    Conflict,
+    JobFields,
+    ProblemSerializer,
+    Unprocessable,
+    checked,
+)
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.importing.mapping import wanted
@@ -72,11 +79,10 @@ class ReportSerializer(serializers.Serializer[Any]):
     problems = ProblemOfRowSerializer(many=True)
 
 
-class ImportSerializer(serializers.Serializer[Job]):
+class ImportSerializer(JobFields):
     """An import. `step` says what comes next: choose its columns, check it, ready to be started,
     or store its items; `report` is of the check until the state is finished, then of the import."""
 
-    number = serializers.IntegerField(source="result.number")
     file = serializers.CharField(source="result.name")
     format = serializers.CharField(source="result.form")
     bytes = serializers.IntegerField(source="result.bytes")
@@ -87,13 +93,8 @@ class ImportSerializer(serializers.Serializer[Job]):
         source="result.step", choices=[places.CHOOSE, places.CHECK, places.READY, places.STORE]
     )
     report = ReportSerializer(source="result.report", default=None, allow_null=True)
-    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
-    state = serializers.ChoiceField(choices=Job.State.choices)
-    message = serializers.CharField()
     done = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
 
 
 class ImportList(ListAPIView[Job]):

@@ -20,6 +20,7 @@ from annotation import access, jobs
 from annotation.api.answering import (
     PROBLEMS,
     Conflict,
+    JobFields,
     ProblemSerializer,
     Unprocessable,
     checked,
@@ -65,11 +66,10 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     encrypt = serializers.BooleanField(default=False)
 
 
-class ExportSerializer(serializers.Serializer[Job]):
+class ExportSerializer(JobFields):
     """An export: `done` rows of `total` so far, null where nobody knows. `file`: whether there is
     one to take, until `expires`; a failed one says why in `message`."""
 
-    number = serializers.IntegerField(source="result.number")
     table = serializers.CharField(source="result.table")
     format = serializers.CharField(source="result.form")
     filters = serializers.DictField(source="result.filters")
@@ -77,13 +77,8 @@ class ExportSerializer(serializers.Serializer[Job]):
     snapshot = serializers.CharField(source="result.snapshot", default="")
     licence = serializers.CharField(source="result.licence", default="")
     encrypt = serializers.BooleanField(source="result.encrypt", default=False)
-    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
-    state = serializers.ChoiceField(choices=Job.State.choices)
-    message = serializers.CharField()
     done = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
     expires = serializers.SerializerMethodField()
     file = serializers.SerializerMethodField()
 

@@ -15,7 +15,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, REFUSED, Conflict, ProblemSerializer, checked
+from annotation.api.answering import (
+    PROBLEMS,
+    REFUSED,
+    Conflict,
+    JobFields,
+    ProblemSerializer,
+    checked,
+)
 from annotation.api.formed import wrong
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
@@ -61,20 +68,14 @@ class ArchiveAskedSerializer(serializers.Serializer[Any]):
     replies = serializers.BooleanField(default=False)
 
 
-class ArchiveSerializer(serializers.Serializer[Job]):
+class ArchiveSerializer(JobFields):
     """An archive of results: data, figures and digests, of which anybody makes the same figures.
     `file`: whether there is one to take; a failed one says why in `message`."""
 
-    number = serializers.IntegerField(source="result.number")
     runs = serializers.ListField(source="result.runs", child=serializers.IntegerField())
     texts = serializers.BooleanField(source="result.texts")
     replies = serializers.BooleanField(source="result.replies")
-    member = serializers.CharField(source="member.alias", default=None, allow_null=True)
-    state = serializers.ChoiceField(choices=Job.State.choices)
-    message = serializers.CharField()
     bytes = serializers.IntegerField(source="result.bytes", default=None, allow_null=True)
-    created_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
     file = serializers.SerializerMethodField()
 
     def get_file(self, job: Job) -> bool:

@@ -13,7 +13,7 @@ else:
 
 
 class Among(Base):
-    """`pk__among=ids`: `in` with one parameter, however many ids or places there are.
+    """`pk__among=ids`: `in` with one parameter, however many ids, places or keys there are.
 
     `in` writes a placeholder for each: where hundreds come at once, making the SQL took longer
     than answering it, and it was another statement each time.
@@ -21,8 +21,9 @@ class Among(Base):
 
     lookup_name = "among"
 
-    def get_prep_lookup(self) -> list[int]:
-        return [int(one) for one in self.rhs]
+    def get_prep_lookup(self) -> list[int | str]:
+        kind = str if isinstance(self.lhs.output_field, models.CharField) else int
+        return [kind(one) for one in self.rhs]
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         column, given = self.process_lhs(compiler, connection)
@@ -33,7 +34,7 @@ class Among(Base):
 
 
 def register() -> None:
-    """Let keys of rows, keys of others' rows, and places be looked up so."""
-    keys = (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField)
-    for field in (*keys, models.PositiveIntegerField):
+    """Let ids of rows, ids of others' rows, places, and keys be looked up so."""
+    ids = (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField)
+    for field in (*ids, models.PositiveIntegerField, models.CharField):
         field.register_lookup(Among)

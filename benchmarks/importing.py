@@ -176,7 +176,7 @@ def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
     if cursor.db.vendor == "sqlite":
         cursor.executemany("INSERT INTO bare VALUES (%s, %s)", rows)
         return
-    cursor.execute(bulk.LIGHTER)
+    bulk.lighten(cursor)
     with cursor.copy("COPY bare FROM STDIN") as copying:
         for row in rows:
             copying.write_row(row)

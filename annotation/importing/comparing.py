@@ -107,7 +107,7 @@ def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Entry]:
     known: dict[str, Known] = {}
     if project is None:
         return {}
-    there = Item.objects.filter(project=project, key__in=keys_of(drafts))
+    there = Item.objects.filter(project=project, key__among=keys_of(drafts))
     items = list(there.select_related("duplicate_of", "parent"))
     if not items:
         return {}

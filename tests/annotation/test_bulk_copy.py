@@ -68,6 +68,19 @@ def test_many_rows_cost_one_statement(django_assert_max_num_queries: Any) -> Non
     assert Item.objects.count() == 100
 
 
+def test_keys_are_found_by_their_index_among_thousands() -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no costs to set.")
+    project = builders.make_project()
+    bulk.copy(Item, [item(project, pk) for pk in bulk.ids(Item, 20_000)])
+    asked = Item.objects.filter(project=project, key__among=[f"new-{n}" for n in range(500)])
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE annotation_item")
+    assert "Seq Scan" in asked.explain()
+    bulk.by_index()
+    assert "item_key" in asked.explain()
+
+
 def test_times_and_nothing_come_out_as_they_went_in() -> None:
     project = builders.make_project()
     at = datetime(2026, 3, 1, 12, 30, 0, 250_000, tzinfo=UTC)

@@ -30,3 +30,12 @@ def test_ids_of_other_rows_are_looked_up_alike() -> None:
 def test_what_is_no_id_is_refused() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         Item.objects.filter(pk__among=["1) OR 1=1"])
+
+
+def test_keys_are_looked_up_as_they_are_written() -> None:
+    project = make_project()
+    odd = ["a", "it's", 'say "x", {y}', "b\\c", "ключ", "1"]
+    for key in odd:
+        make_item(project, key)
+    found = Item.objects.filter(key__among=[*odd[1:], "other"])
+    assert sorted(item.key for item in found) == sorted(odd[1:])

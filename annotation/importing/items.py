@@ -49,15 +49,17 @@ def store(
     drafts: Iterable[Draft | BadRow],
     *,
     accept: bool = False,
+    places: bool = True,
     dry_run: bool = False,
     member: Membership | None = None,
 ) -> Report:
     """Store what is new of the drafts, batch by batch, and say what became of each.
 
     `accept` takes items as already resolved (source: imported), as published data is: they get no
-    slots. Otherwise each gets the slots that the project wants for it; one with a known answer,
-    for practice or probes, gets none either way. A dry run stores nothing and also works for a
-    project that is not there yet (None); of every item it keeps some hundred bytes.
+    slots. Otherwise each gets the slots that the project wants for it, or waits for them where
+    `places` is False; one with a known answer, for practice or probes, gets none either way. A dry
+    run stores nothing and also works for a project that is not there yet (None); of every item it
+    keeps some hundred bytes.
     """
     report = Report()
     if project is None or dry_run:
@@ -73,7 +75,8 @@ def store(
                 bulk.lazily()
                 bulk.by_index()
                 _lock(project)
-                _insert(project, sort_out(good, known_of(project, good), report), accept=accept)
+                fresh = sort_out(good, known_of(project, good), report)
+                _insert(project, fresh, accept=accept, places=places)
             log.grown(sum(len(draft.written) for draft in good))
     _record(project, report, accept, member)
     return report
@@ -119,13 +122,13 @@ def _lock(project: Project) -> None:
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
-def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
+def _insert(project: Project, drafts: list[Draft], *, accept: bool, places: bool) -> None:
     if not drafts:
         return
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
-    places = range(last + 1, last + 1 + len(drafts))
+    positions = range(last + 1, last + 1 + len(drafts))
     ids = bulk.ids(Item, len(drafts)), bulk.ids(Revision, len(drafts))
-    entries = list(map(_Entry, drafts, places, *ids))
+    entries = list(map(_Entry, drafts, positions, *ids))
     bulk.copy(Item, _items(project, entries))
     bulk.copy(Revision, [_revision(entry) for entry in entries])
     unknown = [entry for entry in entries if not entry.draft.known]
@@ -133,7 +136,8 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool) -> None:
     taken = [entry for entry in unknown if accept and _is_decided(entry)]
     found += [_accepted(entry) for entry in taken]
     Resolution.objects.bulk_create(found)
-    if left := [entry for entry in unknown if not (accept and _is_decided(entry))]:
+    left = [entry for entry in unknown if not (accept and _is_decided(entry))]
+    if left and places:
         working = (entry for entry in left if not entry.draft.repeats)
         bulk.copy(Slot, [slot for entry in working for slot in _slots(project, entry)])
 

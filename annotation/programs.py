@@ -16,10 +16,12 @@ END_BYTES = 8_000
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its code, None if it was stopped, and the last line that it said."""
+    """How a program ended: its code, None if it was stopped, and the last line that it said of
+    what went wrong, and that it printed."""
 
     code: int | None
     said: str
+    printed: str = ""
 
 
 def run(
@@ -45,7 +47,7 @@ def run(
             made.kill()
             made.wait()
         last = _last_line(said) or "It was ended."
-    return Ended(made.returncode if ended else None, last[:500])
+        return Ended(made.returncode if ended else None, last[:500], _last_line(printed))
 
 
 @dataclass

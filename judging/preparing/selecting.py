@@ -1,6 +1,8 @@
 """Stored versions of strategies, endpoints, and the items that a run may be over."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import F, Max, OuterRef, Subquery, Value
@@ -17,8 +19,8 @@ BASELINE = "baseline"
 PERTURBATION = "perturbation"
 # What an item must be resolved as; for all other needs any resolution will do.
 NEEDED = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
-# What generators need: a text of this name, whatever people said of the item.
-FROM_TEXTS = frozenset({"prompt", "gold"})
+# What generators need, whatever people said of the item: a text of one of these names.
+FROM_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}
 # What of an item a run keeps, beside its revision and what it is held for.
 PINNED = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
 
@@ -65,7 +67,8 @@ def _dropped(project: Project) -> list[str]:
 def lacking(needs: str) -> str:
     """What to do where no item is resolved as a strategy needs it."""
     if needs in FROM_TEXTS:
-        return f"No item of this project has the text {needs!r} to start from. Import some."
+        names = " or ".join(map(repr, FROM_TEXTS[needs]))
+        return f"No item of this project has the text {names} to start from. Import some."
     wanted = " or ".join(value.replace("_", " ") for value in NEEDED.get(needs, ()))
     return (
         f"No item of this project is resolved{' as ' * bool(wanted)}{wanted} yet."
@@ -76,10 +79,11 @@ def lacking(needs: str) -> str:
 def sources(project: Project, needs: str, *, with_duplicates: bool = False) -> ItemQuerySet:
     """The items whose current texts have what a generator starts from: the "prompt", or "gold".
 
-    Resolved or not. Of several with one source question it is the first, unless duplicates are
-    asked for.
+    Resolved or not; what is called "input" is a prompt too. Of several with one source question
+    it is the first, unless duplicates are asked for.
     """
-    found = Item.objects.in_project(project).sources(needs)
+    every = Item.objects.in_project(project)
+    found = reduce(or_, (every.sources(name) for name in FROM_TEXTS[needs]))
     return found if with_duplicates else found.first_of_clusters()
 
 

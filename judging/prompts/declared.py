@@ -9,8 +9,10 @@ VERDICTS = ("A", "B", "both good", "both unacceptable")
 TOTAL = "total"
 # The parts of a perturbation, as a generator is asked for them.
 PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
+# Those of an input, beside a rationale. It may need no context.
+INPUT, CONTEXT = "input", "context"
 # What makes texts of items, and says nothing of any.
-GENERATORS = frozenset({"answer", "perturbation"})
+GENERATORS = frozenset({"answer", "perturbation", "input"})
 
 
 class StrategyError(ValueError):
@@ -179,6 +181,8 @@ class Strategy:
             return {"detection": {"type": "string", "enum": ["error", "no_error"]}}
         if output == "perturbation":
             return {name: {"type": "string"} for name in (PERTURBED, CLAIM, RATIONALE)}
+        if output == "input":
+            return {name: {"type": "string"} for name in (INPUT, CONTEXT, RATIONALE)}
         return {"flag": {"type": "boolean"}} if output == "flag" else None
 
 

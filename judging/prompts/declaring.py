@@ -32,6 +32,7 @@ OUTPUT_OF_FRAME = {
     "fold": "fold",
     "answer": "answer",
     "perturbation": "perturbation",
+    "input": "input",
 }
 # metric -> the frames that show it what it measures; ROUGE-L without a reference would say 0
 FRAMES_OF_METRIC = {

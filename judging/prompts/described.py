@@ -34,8 +34,9 @@ FRAMES = {
         "Checks of explanations", "What another run explained of items that it left undetected."
     ),
     "fold": Frame("Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."),
-    "answer": Frame("Generators of gold answers", "The prompt alone."),
+    "answer": Frame("Generators of answers", "The prompt alone."),
     "perturbation": Frame("Generators of perturbations", "The prompt with the gold answer."),
+    "input": Frame("Generators of inputs", "The prompt that an input is to be made from."),
 }
 # How a reply ended, as providers say it.
 FINISHES = {
@@ -57,7 +58,7 @@ CAUSES = {
     "refused": "the evaluator refused, so there is nothing to read",
     "filtered": "the provider held the reply back, so there is nothing to read",
     "unparsable": "no answer was found that the strategy offers",
-    "incomplete": "the perturbed answer, the claim or the rationale is missing or empty",
+    "incomplete": "a part that was asked for, such as the claim, is missing or empty",
     "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
 }
 _CALLS = {
@@ -66,6 +67,7 @@ _CALLS = {
     ("response", 0): "Response",
     ("answer", 0): "Prompt",
     ("perturbation", 0): "Gold answer",
+    ("input", 0): "Prompt",
     ("pair", 1): "Both answers, gold first as A",
     ("pair", 2): "Both answers, perturbed first as A",
 }
@@ -111,6 +113,7 @@ def offers(strategy: Strategy) -> str:
         "fold": "nothing, since nobody is asked",
         "answer": "an answer, taken whole",
         "perturbation": "a perturbed answer, what was changed, and why it is worse",
+        "input": "an input, the context that belongs to it, and why a model is likely to fail",
     }[strategy.output]
     if strategy.metric:
         return f"{said}, measured by {strategy.metric}"
@@ -150,6 +153,7 @@ def _decides(strategy: Strategy) -> str:
         "matching": "The score is held against what people hold true of the response.",
         "answer": "Made if the reply has a text.",
         "perturbation": "Made if the reply has all three parts.",
+        "input": "Made if the reply has an input and a rationale; the context may be empty.",
         "explanation": "Found if the explanation reports a mistake; that credits the other run.",
         "fold": "More than half of all members decide, missing ones in the total."
         if strategy.fold == "majority"

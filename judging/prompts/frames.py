@@ -62,8 +62,9 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "explanation": {CallSpec("perturbed"): {}, CallSpec("gold"): {}},
     "fold": {},
     # Generators: what they say is no judgement but a text of an item to be.
-    "answer": {CallSpec("answer"): {"question": "prompt"}},
+    "answer": {CallSpec("answer"): {"question": "question"}},
     "perturbation": {CallSpec("perturbation"): {"question": "prompt", "reference": "gold"}},
+    "input": {CallSpec("input"): {"question": "question"}},
 }
 
 # frame -> what an item must be resolved as
@@ -79,6 +80,7 @@ _NEEDS = {
     "fold": "run",
     "answer": "prompt",
     "perturbation": "gold",
+    "input": "prompt",
 }
 
 
@@ -87,7 +89,7 @@ def needs(strategy: Strategy) -> str:
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
     resolution; "run": what another run found of them; "prompt" and "gold": whatever has that text,
-    resolved or not.
+    resolved or not; an input of study 001 is a prompt too.
     """
     return _NEEDS[strategy.frame]
 

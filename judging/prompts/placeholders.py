@@ -38,6 +38,7 @@ SHOWN: dict[str, Shown] = {
     "explanation": Shown(frozenset({"explanation"}), frozenset({"score"})),
     "answer": Shown(frozenset({"question"})),
     "perturbation": Shown(frozenset({"question", "reference", "guidance"})),
+    "input": Shown(frozenset({"question"})),
 }
 # frame -> the names that its prompt must hold
 PLACEHOLDERS = {frame: shown.needed for frame, shown in SHOWN.items()}

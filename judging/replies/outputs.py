@@ -15,6 +15,7 @@ text       what stands in the last `<RESULT>...</RESULT>`, for a later step of a
 answer     the whole reply, as the gold answer that it is to be
 perturbation  {"perturbed", "claim", "rationale"}, each a text; one that is missing or empty makes
            the reply incomplete, since what was changed could not be vetted
+input      {"input", "context", "rationale"}, each a text, of which the context alone may be empty
 """
 
 import hashlib
@@ -26,6 +27,8 @@ from typing import Any, NamedTuple
 
 from judging.prompts.declared import (
     CLAIM,
+    CONTEXT,
+    INPUT,
     PERTURBED,
     RATIONALE,
     Metric,
@@ -187,11 +190,21 @@ def _explained(explanation: str, strategy: Strategy) -> str:
 
 
 def _perturbation(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
+    return _parts(raw, (PERTURBED, CLAIM, RATIONALE))
+
+
+def _input(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
+    return _parts(raw, (INPUT, CONTEXT, RATIONALE), may_be_empty=CONTEXT)
+
+
+def _parts(
+    raw: Fields | str, names: tuple[str, ...], *, may_be_empty: str = ""
+) -> tuple[dict[str, str] | None, str]:
     said = raw if isinstance(raw, dict) else {}
-    parts = {name: said.get(name) for name in (PERTURBED, CLAIM, RATIONALE)}
+    parts = {name: said.get(name) for name in names}
     texts = {name: storable(part) for name, part in parts.items() if isinstance(part, str)}
-    whole = all(text.strip() for text in texts.values()) and len(texts) == len(parts)
-    return (texts, "") if whole else (None, "incomplete")
+    filled = all(text.strip() or name == may_be_empty for name, text in texts.items())
+    return (texts, "") if filled and len(texts) == len(parts) else (None, "incomplete")
 
 
 def _score_patterns(strategy: Strategy) -> Patterns:
@@ -229,5 +242,6 @@ OUTPUTS: dict[str, Output] = {
     "scores": Output(scores.keys, scores.patterns, scores.read),
     # Nothing but an object holds three texts, so no mark is looked for.
     "perturbation": Output(lambda _: frozenset({PERTURBED}), lambda _: _UNMARKED, _perturbation),
+    "input": Output(lambda _: frozenset({INPUT}), lambda _: _UNMARKED, _input),
     "flag": _one("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: grades.flag(raw)),
 }

@@ -91,7 +91,11 @@ CASES = {
     "detect-steps": Case(detectable, ITEMS),
     "explanation-check": Case(perturbed, ITEMS, over=("vanilla",)),
     "explanation-check-gold": Case(perturbed, ITEMS, over=("vanilla",)),
+    "generate-claims": Case(perturbed, ITEMS, MADE),
     "generate-gold": Case(perturbed, ITEMS, MADE),
+    "generate-planted": Case(perturbed, ITEMS, MADE),
+    "generate-requirements": Case(perturbed, ITEMS, MADE),
+    "generate-response": Case(detectable, ITEMS, MADE),
     **{
         f"generate-{one.slug}": Case(partial(answered, one.ability), ITEMS, MADE)
         for one in taxonomy.load()

@@ -105,6 +105,7 @@ def test_each_frame_makes_the_calls_that_the_figures_need():
         "fold": (),
         "answer": (CallSpec("answer"),),
         "perturbation": (CallSpec("perturbation"),),
+        "input": (CallSpec("input"),),
     }
 
 
@@ -138,6 +139,7 @@ def test_each_frame_says_what_its_items_are_resolved_as():
         "fold": "run",
         "answer": "prompt",
         "perturbation": "gold",
+        "input": "prompt",
     }
 
 

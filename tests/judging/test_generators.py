@@ -99,6 +99,18 @@ def test_what_has_no_such_text_cannot_be_started_from(project: Project) -> None:
 
 
 @pytest.mark.django_db
+def test_an_input_of_study_001_is_answered_as_it_is(project: Project) -> None:
+    [one, other] = make_items(project, 2)
+    one.revisions.update(texts={"input": "Is this so?", "context": "It is.", "response": "Yes."})
+    other.revisions.update(texts={"response": "No."})
+    run = make_run(project, make_endpoint(NOBODY), "generate-response")
+    assert [outcome.item for outcome in run.outcomes.all()] == [one]
+    shown = previewing.preview(project, make_strategy("generate-response"), item=one)
+    assert shown.prompt
+    assert (shown.prompt.system, shown.prompt.user) == ("", "Is this so?\n\nIt is.")
+
+
+@pytest.mark.django_db
 def test_figures_are_never_made_of_generators(project: Project, browser: Client) -> None:
     make_items(project, 1)
     generator = make_run(project, make_endpoint(NOBODY), "generate-entity")

@@ -40,6 +40,7 @@ STUDIES = {
     "001": {
         "detect-1a", "detect-1b", "detect-2a", "detect-2b", "detect-steps",
         "detect-self-consistency", "majority",
+        "generate-requirements", "generate-claims", "generate-planted", "generate-response",
     },
     "002": {"score-matrix", "score-matrix-animals", "score-chain", "matching", "string-match"},
     "003": {

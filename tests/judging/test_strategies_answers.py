@@ -35,7 +35,7 @@ def test_what_the_schema_admits_is_read_as_it_is(slug):
     answer = instance(strategy.schema)
     reading = read(strategy, json.dumps(answer))
     explanation = answer.pop("explanation", "")
-    several = strategy.output in ("scores", "perturbation")
+    several = strategy.output in ("scores", "perturbation", "input")
     expected = answer if several else next(iter(answer.values()))
     assert reading.value == expected
     assert (reading.path, reading.explanation) == ("strict", explanation)
@@ -86,7 +86,7 @@ def test_the_examples_in_the_chain_are_answers_that_would_be_read():
 
 def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
     covered = {*IN_JSON, *DETECTORS, "prometheus", "prometheus-axis", "score-chain"}
-    covered |= {"generate-gold"}
+    covered |= {"generate-gold", "generate-response"}
     left = [one for slug, one in STRATEGIES.items() if slug not in covered]
     assert all(one.metric or one.frame == "fold" for one in left)
     assert all(read(one, '{"score": 0.5}', spec=CallSpec("x")).value for one in left if one.metric)
@@ -120,3 +120,24 @@ def test_a_perturbation_has_all_three_parts_or_is_none(text, cause):
     reading = read(STRATEGIES["generate-entity"], text)
     assert reading.cause == cause
     assert reading.value == (None if cause else PARTS)
+
+
+INPUT = {"input": "Is the claim supported?", "context": "line 1: Ice floats.", "rationale": "Hard."}
+
+
+@pytest.mark.parametrize(
+    "given, cause",
+    [
+        (INPUT, ""),
+        (INPUT | {"context": ""}, ""),
+        (INPUT | {"input": "\n"}, "incomplete"),
+        (INPUT | {"rationale": ""}, "incomplete"),
+        (INPUT | {"context": ["line 1"]}, "incomplete"),
+        ({"input": "Why?", "rationale": "Hard."}, "incomplete"),
+        ({"context": "c", "rationale": "r"}, "unparsable"),
+    ],
+)
+def test_an_input_has_all_its_parts_though_its_context_may_be_empty(given, cause):
+    reading = read(STRATEGIES["generate-claims"], json.dumps(given))
+    assert reading.cause == cause
+    assert reading.value == (None if cause else given)

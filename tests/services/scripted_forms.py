@@ -16,6 +16,7 @@ Draw = Callable[[str], float]
 _TEXTS = re.compile(r"^\[BEGIN ([A-Z0-9 ,]+)\]\n(.*?)\n\[END \1\]", re.MULTILINE | re.DOTALL)
 _SENTENCE = re.compile(r'"(Therefore, [^"]+\.)"')
 _PERTURBED = re.compile(r'\{"perturbed": "')
+_INPUT = re.compile(r'\{"input": "')
 _FLAG = re.compile(r'\{"flag": true\}')
 _KEYS = re.compile(r'"(\w+)": N\b')
 _MARKED = re.compile(r"\[RESULT\] \(a whole number from (\d+) to (\d+)\)")
@@ -38,6 +39,8 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
         return f"{remark} {_one(sentences, draw('sentence'))}"
     if _PERTURBED.search(outside):
         return json.dumps(_perturbed(dict(_TEXTS.findall(prompt))["ANSWER"], draw))
+    if _INPUT.search(outside):
+        return json.dumps(_input(_TEXTS.findall(prompt)[-1][1], remark))
     if _FLAG.search(outside):
         return json.dumps({"flag": draw("flag") < 0.5})
     metrics = _metrics(outside)
@@ -54,7 +57,14 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
 
 def _may_be_asked(prompt: str) -> bool:
     """Most prompts ask for none of these, and a benchmark asks for very many answers."""
-    signs = ('{"perturbed": "', '"Therefore, ', '{"flag": true}', "[RESULT]", "<RESULT>")
+    signs = (
+        '{"perturbed": "',
+        '{"input": "',
+        '"Therefore, ',
+        '{"flag": true}',
+        "[RESULT]",
+        "<RESULT>",
+    )
     keys = '": N' in prompt and '"score": N' not in prompt
     return keys or any(sign in prompt for sign in signs)
 
@@ -69,6 +79,11 @@ def _perturbed(answer: str, draw: Draw) -> dict[str, str]:
         "claim": f"“{word[0]}” is changed to “{turned}”.",
         "rationale": "The word is none any more.",
     }
+
+
+def _input(text: str, remark: str) -> dict[str, str]:
+    """A task about a text, which is its context."""
+    return {"input": f"Put this in one sentence. {remark}", "context": text, "rationale": remark}
 
 
 def _tagged(prompt: str, metrics: dict[str, list[float]], draw: Draw) -> str:

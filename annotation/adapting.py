@@ -164,6 +164,9 @@ def _of_items(project: Project, task: TaskType) -> Iterator[fitting.Problem]:
         elif before and before.many != text.many:
             said = f"is {before.many} for the items that are here; keep it so.".lower()
             yield fitting.Problem(("texts", number, "many"), said)
+    if task.awaits != old.awaits:
+        kept = f'write awaits = "{old.awaits}"' if old.awaits else "leave it out"
+        yield fitting.Problem(("awaits",), f"items here were given to people by it; {kept}.")
     if task.categories and not old.categories:
         yield fitting.Problem(("categories",), "items here have no category; write false.")
 

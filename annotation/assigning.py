@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle, islice
 
-from annotation import places, resolving, writing
+from annotation import awaiting, places, resolving, writing
 from annotation.models import Event, Item, Membership, Project, Reason, Slot, Stage
 from annotation.querysets import ItemQuerySet
 from stats.lots import lot
@@ -202,7 +202,12 @@ def _differing(project: Project, after: int) -> Iterator[int]:
 
 
 def _resize(project: Project, item: Item, now: datetime) -> bool:
-    """Open or close places of the item, which is locked, until there are as many as wanted."""
+    """Open or close places of the item, which is locked, until there are as many as wanted.
+
+    One that still awaits a text gets none.
+    """
+    if awaiting.lacks(item):
+        return False
     slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
     used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
     if _is_labelled(slots) and resolving.is_excluded(item):
@@ -240,6 +245,8 @@ def _close(used: Sequence[Slot], surplus: int) -> bool:
 
 
 def _reserve(item: Item, member: Membership, now: datetime) -> bool:
+    if awaiting.lacks(item):
+        return False
     slots = list(Slot.objects.at_work().of_item(item).locked().in_order())
     if any(slot.member_id == member.pk for slot in slots) or _labelled(item, member):
         return False

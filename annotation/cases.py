@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import adjudicating, places, queue, seeing, tasktypes, writing
+from annotation import adjudicating, awaiting, places, queue, seeing, tasktypes, writing
 from annotation.answers import PURPOSES
 from annotation.errors import Refused
 from annotation.models import (
@@ -182,6 +182,7 @@ def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
         raise Refused("What is right of this item is known. Change its known answer instead.")
     with writing.transact():
         locked = Item.objects.locked().get(pk=item.pk)
+        awaiting.check(locked)
         slot = adjudicating.ask(locked, Reason.REQUESTED)
         _record("ask for adjudication", member, item)
     return slot

@@ -27,7 +27,7 @@ class Problem:
 
 def problems(task: TaskType) -> list[Problem]:
     """Everything in a task type that does not fit together, from its top down."""
-    found = [*_of_texts(task), *_of_pairs(task), *_of_fields(task)]
+    found = [*_of_texts(task), *_of_pairs(task), *_of_awaited(task), *_of_fields(task)]
     if not task.fields:
         return [*found, Problem(("fields",), "asks nothing; it needs a field that decides.")]
     return [*found, *_of_deciding(task), *_of_blind(task)]
@@ -55,10 +55,20 @@ def _of_pairs(task: TaskType) -> Iterator[Problem]:
     if missing := set(task.diff or ()) - single:
         names = ", ".join(sorted(missing))
         yield Problem(("diff",), f"compares {names}, not a required text that an item has once.")
-    if task.correctable and task.correctable not in single:
+    # Who is shown an item is shown the text that it waited for.
+    awaited = {task.awaits} if task.awaited and not task.awaited.many else set()
+    if task.correctable and task.correctable not in single | awaited:
         yield Problem(
             ("correctable",), f"corrects {task.correctable!r}, which is no required single text."
         )
+
+
+def _of_awaited(task: TaskType) -> Iterator[Problem]:
+    if task.awaits and task.awaited is None:
+        yield Problem(("awaits",), f"{task.awaits!r} is no text of the item; name one.")
+    elif task.awaited and task.awaited.required:
+        said = "which every item has from the start; write required = false there."
+        yield Problem(("awaits",), f"waits for {task.awaits!r}, {said}")
 
 
 def _of_fields(task: TaskType) -> Iterator[Problem]:

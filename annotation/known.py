@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import answers, assigning, places, tasktypes, writing
+from annotation import answers, assigning, awaiting, places, tasktypes, writing
 from annotation.answers import PRACTICE, PURPOSES
 from annotation.errors import Refused
 from annotation.models import (
@@ -52,6 +52,7 @@ def set_answer(
     answer = answers.check(task, purpose, right, explanation)
     with writing.transact():
         item = Item.objects.locked().get(pk=item.pk, project=project)
+        awaiting.check(item)
         _check_free(item, now)
         _close(item, Stage.WORK)
         if item.purpose not in (purpose, TEST):

@@ -34,7 +34,7 @@ class Search:
 def counts(member: Membership, progress: Progress, now: datetime | None = None) -> Counts:
     """All five, each by the index of one person or of what is held: cheap in a large project."""
     return Counts(
-        todo=progress.left,
+        todo=progress.at_work,
         drafts=drafting.of(member).count(),
         done=member.labelled,
         skipped=skipped(member).count(),

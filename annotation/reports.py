@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import seldom, taxonomy
+from annotation import awaiting, seldom, taxonomy
 from annotation.models import LIKE_WORK, Account, Item, Label, Membership, Project, Resolution
 
 
@@ -19,6 +19,16 @@ class Overview:
     total: int
     resolved: int
     mine: int
+    awaiting: int = 0
+
+    @property
+    def awaited(self) -> str:
+        """How many wait for a text, in words."""
+        return awaiting.said(self.project, self.awaiting)
+
+    @property
+    def at_work(self) -> int:
+        return max(0, self.left - self.awaiting)
 
     @property
     def left(self) -> int:
@@ -67,7 +77,8 @@ class AbilityCount:
 
 
 def overviews(account: Account) -> list[Overview]:
-    """The projects that a person may see, by name, in four queries."""
+    """The projects that a person may see, by name, in four queries; one more for each whose items
+    may still await a text."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
     totals = Item.objects.live().originals().of_tests().per_project(projects)
     resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
@@ -79,6 +90,7 @@ def overviews(account: Account) -> list[Overview]:
             total=totals.get(project.pk, 0),
             resolved=_seldom(project, project.my_role, resolved),
             mine=mine.get(project.pk, 0),
+            awaiting=awaiting.count(project, project.my_role or ""),
         )
         for project in projects
     ]

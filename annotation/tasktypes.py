@@ -60,7 +60,8 @@ class TaskType:
     `diff` names the two texts that are compared, `correctable` the text that annotators may
     mend. The answer to the deciding field is the label's choice and can become the resolution.
     With `categories` each item has one of the taxonomy; with `quick` one key is a whole label;
-    `raters` is how many people should label an item.
+    `raters` is how many people should label an item. `awaits` names a text without which an item
+    is no work yet: it may come in before that is written.
     """
 
     slug: str
@@ -75,6 +76,16 @@ class TaskType:
     quick: bool = False
     raters: int = 1
     decides: str = ""
+    awaits: str = ""
+
+    @property
+    def awaited(self) -> Text | None:
+        """The text that items wait for; None if they wait for none."""
+        return next((text for text in self.texts if text.name == self.awaits), None)
+
+    def is_ready(self, texts: Mapping[str, Any]) -> bool:
+        """Whether people can be asked about an item of these texts."""
+        return not self.awaits or self.awaits in texts
 
     @property
     def deciding(self) -> Field:
@@ -241,6 +252,7 @@ def _read(table: Table) -> TaskType:
         quick=table.flag("quick", was_quick),
         raters=table.whole("raters", 1, 1, RATERS),
         decides=table.text("decides", ""),
+        awaits=table.text("awaits", ""),
     )
     table.close()
     return read

@@ -73,12 +73,14 @@ class CorrectionSerializer(ShownSerializer):
 
 
 class ProgressSerializer(serializers.Serializer[queue.Progress]):
-    """Counts of items: labelled by you, resolved, in the project, still to be resolved."""
+    """Counts of items: labelled by you, resolved, in the project, still to be resolved; of those,
+    the ones that nobody gets before they have the text that their task type awaits."""
 
     mine = serializers.IntegerField()
     resolved = serializers.IntegerField()
     total = serializers.IntegerField()
     left = serializers.IntegerField()
+    awaiting = serializers.IntegerField()
 
 
 class ProjectSerializer(serializers.Serializer[Any]):

@@ -108,6 +108,8 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     decided = (
         _decided(task, values) if accept and not task.categories and not (known or was) else None
     )
+    if (known or decided) and not task.is_ready(texts):
+        raise _Fault(task.awaits, "is empty or missing; what is right of an item is said of it.")
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*answers.columns(task)} if known else set()
     apart |= {field.name for field in task.fields} if decided else set()
@@ -139,6 +141,8 @@ def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
     for text in task.texts:
         if text.required and not _joined(found[text.name]).strip():
             raise _Fault(text.name, "is empty or missing; every item needs it.")
+    if task.awaits and not _joined(found[task.awaits]):
+        del found[task.awaits]  # what is blank is still to be written
     return {name: said for name, said in found.items() if said}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation import answers, assigning, bulk, writing
+from annotation import answers, assigning, bulk, tasktypes, writing
 from annotation import known as known_answers
 from annotation.importing.comparing import Entry, Imagined, Report, keys_of, known_of, sort_out
 from annotation.importing.drafts import Draft
@@ -198,6 +198,8 @@ def _is_decided(entry: "_Entry") -> bool:
 
 
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
+    if not tasktypes.of_version(project.task_type).is_ready(entry.draft.texts):
+        return  # it awaits a text, and gets its places with that
     for number, reason in assigning.numbers_for(project, entry.draft.key):
         yield {
             "project_id": project.pk,

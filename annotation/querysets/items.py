@@ -62,6 +62,13 @@ class ItemQuerySet(models.QuerySet["Item"]):
         given = Exists(current.filter(texts__has_key=text))
         return self.of_tests().filter(given, parent=None)
 
+    def lacking(self, text: str) -> ItemQuerySet:
+        """Those whose current texts do not have this one."""
+        from annotation.models import Revision
+
+        revisions = Revision.objects.filter(item=OuterRef("pk"), texts__has_key=text)
+        return self.filter(~Exists(revisions.filter(number=OuterRef("revision_number"))))
+
     def first_of_clusters(self) -> ItemQuerySet:
         """Of several with one source question the first, among those of this set."""
         before = self.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))

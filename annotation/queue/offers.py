@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import practising, seldom, tickets, veils
+from annotation import awaiting, practising, seldom, tickets, veils
 from annotation.models import (
     LIKE_WORK,
     Draft,
@@ -64,12 +64,22 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of items: labelled by the member, resolved, in the project, still to be resolved."""
+    """Counts of items: labelled by the member, resolved, in the project, still to be resolved.
+
+    Of those that are left, `awaiting` are no work yet; `awaited` says so in words.
+    """
 
     mine: int
     resolved: int
     total: int
     left: int
+    awaiting: int = 0
+    awaited: str = ""
+
+    @property
+    def at_work(self) -> int:
+        """How many are left for people."""
+        return max(0, self.left - self.awaiting)
 
 
 def of(
@@ -121,7 +131,9 @@ def progress(member: Membership) -> Progress:
     """
     project = member.project
     total, resolved = seldom.remembered(project, "progress", member.role, lambda: counted(project))
-    return Progress(member.labelled, resolved, total, total - resolved)
+    waiting = awaiting.count(project, member.role)
+    left, said = total - resolved, awaiting.said(project, waiting)
+    return Progress(member.labelled, resolved, total, left, waiting, said)
 
 
 def recent(member: Membership, number: int = A_STRIP) -> list[Label]:

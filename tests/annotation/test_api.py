@@ -209,7 +209,8 @@ def test_projects_say_what_is_asked_and_how_far_it_is(people: Cast) -> None:
     [listed] = caller.client.get(reverse("api-projects")).json()["results"]
     assert (listed["slug"], listed["role"]) == (people.project.slug, "annotator")
     detail = caller.get("project").json()
-    assert detail["progress"] == {"mine": 0, "resolved": 1, "total": 1, "left": 0}
+    far = {"mine": 0, "resolved": 1, "total": 1, "left": 0, "awaiting": 0}
+    assert detail["progress"] == far
     assert detail["task"]["fields"][0]["choices"][0]["value"] == "valid"
 
 

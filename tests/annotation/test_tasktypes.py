@@ -61,6 +61,7 @@ def first_answers(asked: tuple[Field, ...]) -> dict[str, Any]:
 def test_there_is_a_file_for_each_kind_of_work() -> None:
     assert set(FILES) == {
         "perturbation-vetting",
+        "gold-verification",
         "error-detection",
         "rating",
         "rubric-scoring",

@@ -1,0 +1,167 @@
+"""Items that come in before the text that their task type awaits: nobody gets them until it is
+there, and every page says so."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import (
+    adapting,
+    assigning,
+    awaiting,
+    cases,
+    fitting,
+    importing,
+    known,
+    queue,
+    reports,
+    tasktypes,
+)
+from annotation.errors import Refused
+from annotation.models import Item, Membership, Project, Slot
+from annotation.submissions import Said
+from formats.rows import Row
+from tests.builders import make_member, make_project, make_revision, take
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+PROMPT = {"prompt": "What does a capacitor do?"}
+WHOLE = PROMPT | {"gold": "It stores charge."}
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project(task_type="gold-verification")
+
+
+@pytest.fixture
+def lead(project: Project) -> Membership:
+    return make_member(project, role="lead")
+
+
+@pytest.fixture
+def member(project: Project) -> Membership:
+    return make_member(project)
+
+
+def bring(project: Project, *rows: dict[str, Any], **how: Any) -> importing.Report:
+    named = [Row("f", number, {"key": f"p{number}", **row}) for number, row in enumerate(rows)]
+    drafts = importing.check(named, tasktypes.of_project(project), accept=how.get("accept", False))
+    return importing.store(project, drafts, **how)
+
+
+def answer(item: Item, text: str = "It stores charge.") -> None:
+    """What a run of a generator does: a revision that has the gold answer, and then places."""
+    make_revision(item, item.revision().texts | {"gold": text})
+    assigning.refill(item, now=timezone.now())
+
+
+def page(member: Membership, name: str, *args: str) -> str:
+    assert member.account
+    browser = Client()
+    browser.force_login(member.account)
+    return browser.get(reverse(name, args=args)).content.decode()
+
+
+def test_prompts_without_a_gold_answer_get_no_places_and_the_others_do(project: Project) -> None:
+    bring(project, PROMPT, WHOLE, PROMPT | {"gold": " "})
+    assert [slot.item.key for slot in Slot.objects.all()] == ["p1"]
+    assert "gold" not in Item.objects.get(key="p2").revision().texts
+    assert awaiting.count(project) == 2
+
+
+def test_with_its_gold_answer_an_item_comes_to_people(project: Project, member: Membership) -> None:
+    bring(project, PROMPT)
+    assert isinstance(queue.next_offer(member), queue.Waiting)
+    answer(Item.objects.get())
+    assert take(member).item.key == "p0"
+    assert awaiting.count(project) == 0
+
+
+def test_nothing_else_opens_places_of_an_item_that_waits(
+    project: Project, lead: Membership, member: Membership
+) -> None:
+    bring(project, PROMPT)
+    item, now = Item.objects.get(), timezone.now()
+    assigning.refill(item, now=now)
+    project.overlap = 3
+    assert assigning.apply_overlap(project, now=now) == 0
+    assert assigning.reserve(lead, [item], [member], now=now).reserved == 0
+    with pytest.raises(Refused, match="has no 'Gold answer' yet"):
+        cases.ask(lead, item, now=now)
+    with pytest.raises(Refused, match="has no 'Gold answer' yet"):
+        known.set_answer(project, item, "practice", {"verdict": "right"}, "It is.", lead)
+    assert not Slot.objects.exists()
+
+
+def test_what_is_right_of_a_prompt_without_its_answer_is_not_taken(project: Project) -> None:
+    practice = {"purpose": "practice", "known": "right", "explanation": "It is."}
+    report = bring(project, PROMPT | practice, WHOLE | practice)
+    assert (report.new, [bad.field for bad in report.bad]) == (1, ["gold"])
+    decided = {"verdict": "right"}
+    rows = PROMPT | decided | {"key": "a"}, WHOLE | decided | {"key": "b"}
+    report = bring(project, *rows, accept=True)
+    assert (report.new, [bad.field for bad in report.bad]) == (1, ["gold"])
+
+
+def test_every_page_says_what_waits_and_for_what(
+    project: Project, lead: Membership, member: Membership
+) -> None:
+    bring(project, *[PROMPT] * 10)
+    told = "10 prompts wait for their gold answer."
+    assert told in page(lead, "project", project.slug)
+    empty = page(member, "vet", project.slug)
+    assert told in empty
+    assert "Nothing is ready to be labelled yet" in empty
+    home = page(member, "home")
+    assert told in home
+    assert "Vet the next item" not in home
+    assert queue.progress(member).at_work == 0
+    assert member.account
+    assert [overview.at_work for overview in reports.overviews(member.account)] == [0]
+
+
+def test_of_several_left_those_that_wait_are_told_apart(
+    project: Project, member: Membership
+) -> None:
+    bring(project, PROMPT, WHOLE)
+    queue.label(member, take(member).shown, Said({"verdict": "right"}))
+    project.overlap = 2
+    project.save()
+    assigning.apply_overlap(project, now=timezone.now())
+    empty = page(member, "vet", project.slug)
+    assert "1 item still waits for other people" in empty
+    assert "1 prompt waits for its gold answer." in empty
+
+
+def test_correcting_the_awaited_text_is_a_revision_like_any_other(
+    project: Project, member: Membership
+) -> None:
+    bring(project, WHOLE)
+    offer = queue.correct(member, take(member).shown, {"gold": "It stores electric charge."})
+    assert offer.revision.texts["gold"] == "It stores electric charge."
+    with pytest.raises(Refused, match="empty"):
+        queue.correct(member, offer.shown, {"gold": " "})
+
+
+def test_a_task_type_can_wait_only_for_a_text_that_items_may_lack() -> None:
+    definition = tasktypes.definitions()["gold-verification"]
+    for name, said in (("answer", "no text of the item"), ("prompt", "required = false")):
+        task = tasktypes.from_definition({**definition, "awaits": name, "correctable": ""})
+        [problem] = fitting.problems(task)
+        assert problem.place == ("awaits",)
+        assert said in problem.text
+    never = tasktypes.from_definition({**definition, "awaits": ""})
+    assert [problem.place for problem in fitting.problems(never)] == [("correctable",)]
+
+
+def test_what_items_wait_for_stays_once_there_are_items(project: Project) -> None:
+    source = tasktypes.sources()["gold-verification"]
+    without = source.replace('awaits = "gold"\n', "").replace('correctable = "gold"\n', "")
+    assert adapting.read(project, without).task
+    bring(project, PROMPT)
+    [problem] = adapting.read(project, without).problems
+    assert 'write awaits = "gold"' in problem.text

@@ -5,6 +5,7 @@ Other packages add theirs when they are loaded; a test finds every kind that is 
 
 KINDS = {
     "account": "account",
+    "answers": "answers given to prompts",
     "ask for adjudication": "adjudication asked for",
     "baseline": "human baseline begun",
     "comment": "comment",
@@ -22,6 +23,7 @@ KINDS = {
     "label": "label",
     "member": "member",
     "mend gold": "gold answer mended",
+    "places given": "waiting items given to people",
     "practice": "practice round ended",
     "practice-again": "practice asked for again",
     "practice-feedback": "feedback on practice",

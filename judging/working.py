@@ -20,6 +20,7 @@ from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
 from annotation.uploads import places as uploads
 from judging import exporting
+from judging.making import bringing
 from judging.models import Run
 from judging.paper import jobs as archives
 from judging.running import runs, tallies
@@ -72,6 +73,7 @@ KINDS: dict[str, Kind] = {
         sees=lambda member: Q(result__table__in=exporting.offered(member)),
     ),
     archives.KIND: Kind("Archive of results", "archives"),
+    bringing.KIND: Kind("Items of a run", of=lambda job: f"run {job.result['run']}"),
     snapshots.KIND: Kind(
         "Snapshot",
         "snapshots",

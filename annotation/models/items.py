@@ -38,6 +38,8 @@ class Item(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = ItemQuerySet.as_manager()
+    # Put there by `with_current_texts`.
+    current_revisions: "list[Revision]"
 
     class Meta:
         ordering = ["project_id", "position"]

@@ -55,12 +55,21 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def sources(self, text: str) -> ItemQuerySet:
         """Those whose current texts have this one, as what items are made of: neither those that
         people practise on, nor those that were made themselves."""
+        return self.of_tests().with_text(text).filter(parent=None)
+
+    def with_text(self, name: str) -> ItemQuerySet:
+        """Those whose current texts have this one."""
         from annotation.models import Revision
 
         revisions = Revision.objects.filter(item=OuterRef("pk"))
         current = revisions.filter(number=OuterRef("revision_number"))
-        given = Exists(current.filter(texts__has_key=text))
-        return self.of_tests().filter(given, parent=None)
+        return self.filter(Exists(current.filter(texts__has_key=name)))
+
+    def without_places(self) -> ItemQuerySet:
+        """Those that nobody was ever asked to label."""
+        from annotation.models import Slot
+
+        return self.filter(~Exists(Slot.objects.filter(item=OuterRef("pk"), stage="work")))
 
     def lacking(self, text: str) -> ItemQuerySet:
         """Those whose current texts do not have this one."""

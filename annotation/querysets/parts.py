@@ -1,10 +1,13 @@
 """Many rows, some at a time."""
 
 from array import array
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
 
 from django.db import connection, models
+
+One = TypeVar("One")
 
 # As many texts as can be held at once without being felt, and few enough queries.
 PART = 1_000
@@ -21,6 +24,13 @@ def in_parts(found: models.QuerySet[Any, Any], size: int = PART) -> Iterator[lis
     ids = array("q", found.values_list("pk", flat=True).iterator(chunk_size=10 * size))
     for start in range(0, len(ids), size):
         yield ids[start : start + size].tolist()
+
+
+def batched(some: Iterable[One], size: int) -> Iterator[list[One]]:
+    """Whatever comes, so many at a time."""
+    stream = iter(some)
+    while batch := list(islice(stream, size)):
+        yield batch
 
 
 def streamed(

@@ -18,6 +18,7 @@ from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing, living
+from judging.making import bringing
 from judging.paper import jobs
 from judging.results import figures
 
@@ -66,6 +67,11 @@ KINDS = (
         "export",
         lambda now: exporting.due(now),
         lambda pk: exporting.work(pk, stopped=asking.STOP.is_set),
+    ),
+    Kind(
+        "items of a run",
+        lambda now: bringing.due(now),
+        lambda pk: bringing.work(pk, stopped=asking.STOP.is_set),
     ),
     Kind(
         "archive of results",

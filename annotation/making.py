@@ -1,0 +1,270 @@
+"""Items that were made here, and who gets them: some at once, the rest when a lead says so.
+
+They come in without places first, and then as many as are asked for get theirs; so a job that
+ended half-way is only begun again. What waits is in no queue, and every list shows it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from annotation import assigning, importing, tasktypes, taxonomy, writing
+from annotation.importing.returned import Made
+from annotation.models import (
+    Event,
+    Item,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Slot,
+    texts_digest,
+)
+from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
+from annotation.querysets.parts import batched
+from formats.rows import BadRow
+from stats.lots import lot
+
+UNSEEN = "accepted unseen"
+# Small enough that people can label meanwhile.
+BATCH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vetting:
+    """Who sees what was made: of each category this share, in percent, drawn at random, at least
+    one. The rest waits until `open_waiting`, or with `accept` is taken for what its category is
+    made for. Items with a flag of `aside` wait, whatever the rest does."""
+
+    share: int = 100
+    accept: bool = False
+    aside: frozenset[str] = frozenset()
+
+
+EVERYBODY = Vetting()
+
+
+@dataclass
+class Brought:
+    """What became of it: the rows by the report of an import; of the items those that people get
+    (`opened`), that were `accepted` unseen, and that wait."""
+
+    report: importing.Report = field(default_factory=importing.Report)
+    opened: int = 0
+    accepted: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A text that an item lacked: its id, the number of the revision that was shown, the text, a
+    note on where it comes from, and the same as facts for the item's fields."""
+
+    item: int
+    key: str
+    revision: int
+    text: str
+    note: str
+    facts: Mapping[str, Any]
+
+
+def bring(
+    project: Project,
+    rows: Iterable[Made],
+    vetting: Vetting = EVERYBODY,
+    *,
+    member: Membership | None = None,
+) -> Brought:
+    """Store rows as items, and give the share of them to people. The same again is nothing new."""
+    keys: list[str] = []
+
+    def noted() -> Iterator[importing.Draft | BadRow]:
+        for draft in importing.check(rows, tasktypes.of_project(project)):
+            if isinstance(draft, importing.Draft):
+                keys.append(draft.key)
+            yield draft
+
+    done = Brought()
+    done.report = importing.store(project, noted(), places=False, member=member)
+    _share_out(project, keys, vetting, done)
+    return done
+
+
+def answer(
+    project: Project,
+    answers: Iterable[Answer],
+    vetting: Vetting = EVERYBODY,
+    *,
+    member: Membership | None = None,
+) -> Brought:
+    """Give items the text that their task awaits, each as a new revision, and share them out.
+
+    An item that has such a text by now, another one, keeps it and is reported as a conflict.
+    """
+    name = tasktypes.of_project(project).awaits
+    done, keys = Brought(), []
+    for batch in batched(answers, BATCH):
+        with writing.transact():
+            keys += _answered(project, name, batch, done.report)
+    Event.record(
+        "answers",
+        project.slug,
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        given=done.report.new,
+        conflicts=len(done.report.conflicts),
+    )
+    _share_out(project, keys, vetting, done)
+    return done
+
+
+def waiting(project: Project) -> ItemQuerySet:
+    """The items that nobody was given yet: they have all texts, no place and no resolution."""
+    found = Item.objects.in_project(project).originals().of_tests().unresolved().without_places()
+    awaits = tasktypes.of_project(project).awaits
+    return found.with_text(awaits) if awaits else found
+
+
+def open_waiting(
+    project: Project,
+    *,
+    category: str = "",
+    flagged: bool = True,
+    share: int = 100,
+    member: Membership | None = None,
+) -> int:
+    """Give people what waits, of one category or of all, or a random share of it; how many items.
+
+    Those with a flag only where `flagged` says so.
+    """
+    found = waiting(project).filter(category=category) if category else waiting(project)
+    if not flagged:
+        found = found.filter(flags=[])
+    drawn = _drawn(project, _by_category(found), share)
+    opened = _give_places(project, drawn)
+    Event.record(
+        "places given",
+        category or project.slug,
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        items=opened,
+    )
+    return opened
+
+
+def _share_out(project: Project, keys: Sequence[str], vetting: Vetting, done: Brought) -> None:
+    """Draw among all of these items, also those that have places or a resolution already, so that
+    the same again gives nobody more."""
+    made = Item.objects.in_project(project).originals().of_tests()
+    fit: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for part in batched(keys, 500):
+        rows = made.with_keys(part).values_list("category", "key", "pk", "flags")
+        for category, key, pk, flags in rows:
+            if not vetting.aside.intersection(flags):
+                fit[category].append((key, pk))
+    drawn = set(_drawn(project, fit, vetting.share))
+    everything = [pk for entries in fit.values() for _, pk in entries]
+    done.opened = _give_places(project, [pk for pk in everything if pk in drawn])
+    if vetting.accept:
+        done.accepted = _accept(project, [pk for pk in everything if pk not in drawn])
+    done.waiting = sum(waiting(project).with_keys(part).count() for part in batched(keys, 500))
+
+
+def _by_category(found: ItemQuerySet) -> dict[str, list[tuple[str, int]]]:
+    entries: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for category, key, pk in found.order_by().values_list("category", "key", "pk"):
+        entries[category].append((key, pk))
+    return entries
+
+
+def _drawn(project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int) -> list[int]:
+    """The ids of a random share of each category, one at least, by the lots of their keys."""
+    drawn: list[int] = []
+    for entries in fit.values():
+        by_lot = sorted(entries, key=lambda one: lot(f"made\0{project.slug}\0{one[0]}"))
+        drawn += [pk for _, pk in by_lot[: ceil(len(entries) * share / 100)]]
+    return drawn
+
+
+def _give_places(project: Project, ids: Sequence[int]) -> int:
+    """Places of their own for those of these items that wait; how many did."""
+    given = 0
+    for part in batched(ids, BATCH):
+        with writing.transact():
+            Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+            found = list(waiting(project).filter(pk__among=part).order_by("position"))
+            slots = [slot for item in found for slot in assigning.slots_for(project, item)]
+            Slot.objects.bulk_create(slots)
+            given += len(found)
+    return given
+
+
+def _accept(project: Project, ids: Sequence[int]) -> int:
+    """Take those of these items that wait for what their category is made for; how many."""
+    unchanging = {category.slug for category in taxonomy.load().score_invariant()}
+    accepted = 0
+    for part in batched(ids, BATCH):
+        with writing.transact():
+            Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+            found = waiting(project).filter(pk__among=part).with_current_texts()
+            made = [_accepted(item, item.category in unchanging) for item in found]
+            Resolution.objects.bulk_create(made)
+            accepted += len(made)
+    return accepted
+
+
+def _accepted(item: Item, unchanging: bool) -> Resolution:
+    [revision] = item.current_revisions
+    return Resolution(
+        item=item,
+        revision=revision,
+        value=SI_ITEM if unchanging else ERROR_ITEM,
+        rule=UNSEEN,
+        source=Resolution.Source.IMPORTED,
+    )
+
+
+def _answered(
+    project: Project, name: str, batch: Sequence[Answer], report: importing.Report
+) -> list[str]:
+    """Store new revisions of items; the keys of those that have their text now."""
+    found = Item.objects.in_project(project).locked().filter(pk__in=[one.item for one in batch])
+    items = {item.pk: item for item in found.with_current_texts().order_by("pk")}
+    there: list[str] = []
+    for line, one in enumerate(batch, start=report.rows + 1):
+        problem = _put(items.get(one.item), name, one)
+        if problem is None:
+            report.new += 1
+        elif problem:
+            report.conflicts.append(BadRow(one.note, line, one.key, problem))
+        else:
+            report.unchanged += 1
+        if not problem:
+            there.append(one.key)
+    return there
+
+
+def _put(item: Item | None, name: str, said: Answer) -> str | None:
+    """Give the item, which is locked, the text; None if it was given, "" if it had it, else why
+    it was not."""
+    if item is None:
+        return "was taken out of the project since."
+    [current] = item.current_revisions
+    if current.texts.get(name) == said.text:
+        return ""
+    if current.number != said.revision or current.texts.get(name):
+        return "has other texts by now. Nothing was changed."
+    texts = {**current.texts, name: said.text}
+    item.revision_number += 1
+    item.fields |= said.facts
+    item.save(update_fields=["revision_number", "fields"])
+    Revision.objects.create(
+        item=item,
+        number=item.revision_number,
+        texts=texts,
+        digest=texts_digest(texts),
+        note=said.note,
+    )
+    return None

@@ -1,0 +1,1 @@
+"""What generator runs made comes in as items, or as texts that items lacked."""

@@ -1,0 +1,115 @@
+"""Items of generator runs: asked for in the browser, the API or by command, made by a worker."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation import jobs, making
+from annotation.errors import FieldError
+from annotation.making import Brought, Vetting
+from annotation.models import Job, Membership, Project
+from judging.errors import Refused
+from judging.making import rows
+from judging.models import Run
+
+KIND = "bring-in"
+# Of rows that could not come in so many are told.
+TOLD = 20
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Which run's replies are to become items, of which project, and who gets these."""
+
+    run: Run
+    target: Project
+    vetting: Vetting
+
+
+def check(wish: Wish) -> None:
+    """Raise `Refused` for a run whose replies cannot come in there, or not yet."""
+    rows.check(wish.run, wish.target)
+    if wish.run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        raise Refused(f"Run {wish.run.number} goes on. Let it end, or pause it.")
+    if not 0 <= wish.vetting.share <= 100:
+        raise FieldError("A share is 0 to 100 percent.", "share")
+
+
+def want(wish: Wish, member: Membership | None) -> Job:
+    """Have the replies of a run brought in by the next worker. Raises like `check`."""
+    check(wish)
+    vetting = wish.vetting
+    return jobs.want(
+        wish.run.project,
+        member,
+        KIND,
+        run=wish.run.number,
+        into=wish.target.slug,
+        share=vetting.share,
+        accept=vetting.accept,
+        aside=sorted(vetting.aside),
+    )
+
+
+def of_run(run: Run) -> QuerySet[Job]:
+    """The times that the replies of a run were brought in, the last first."""
+    return jobs.of_project(run.project, KIND).filter(result__run=run.number)
+
+
+def due(now: datetime) -> list[int]:
+    """The ids of jobs that wait for a worker, or whose worker is gone."""
+    return jobs.due(KIND, now)
+
+
+def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Bring in what a job asks for, unless another worker is at it; whether that was done. One
+    that is `stopped` waits for the next worker: what was stored is then found unchanged."""
+    job = jobs.take(job_id, KIND)
+    if job is None:
+        return False
+    ended = jobs.run(job, jobs.manage("bring_in", "--job", str(job.pk)), stopped)
+    brought = {"brought": json.loads(ended.printed)} if ended.code == 0 else {}
+    return jobs.leave(job, ended, **brought) and ended.code == 0
+
+
+def asked(job: Job) -> Wish:
+    """What a job asks for."""
+    said = job.result
+    vetting = Vetting(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
+    run = Run.objects.in_project(job.project).for_page().get(number=said["run"])
+    return Wish(run, Project.objects.select_related("task_type").get(slug=said["into"]), vetting)
+
+
+def bring(wish: Wish, by: Membership | None) -> Brought:
+    """Bring in the replies of a run, while one waits. Raises like `check`."""
+    check(wish)
+    member = _of(wish.target, by) if by else None
+    if rows.in_place(wish.run, wish.target):
+        return making.answer(wish.target, rows.answers(wish.run), wish.vetting, member=member)
+    return making.bring(wish.target, rows.rows(wish.run, wish.target), wish.vetting, member=member)
+
+
+def _of(target: Project, by: Membership) -> Membership | None:
+    """The place that somebody has in the project which the items come into."""
+    if by.project_id == target.pk:
+        return by
+    return Membership.objects.in_project(target).filter(account=by.account_id or 0).first()
+
+
+def told(done: Brought) -> dict[str, Any]:
+    """What became of it, in numbers, and the first of the rows that did not come in."""
+    lost = [*done.report.bad, *done.report.conflicts]
+    return {
+        "new": done.report.new,
+        "unchanged": done.report.unchanged,
+        "bad": len(done.report.bad),
+        "conflicts": len(done.report.conflicts),
+        "opened": done.opened,
+        "accepted": done.accepted,
+        "waiting": done.waiting,
+        "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:TOLD]],
+    }

@@ -1,0 +1,167 @@
+"""The replies of a generator run as rows of items to be, each with where it comes from."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from annotation import tasktypes
+from annotation.importing.returned import Made
+from annotation.making import Answer
+from annotation.models import Project
+from annotation.tasktypes import TaskType
+from judging.errors import Refused
+from judging.models import Reading, Run
+
+ORIGIN = "generated"
+# What one task calls its prompt another calls its input.
+SAME = {"input": "prompt", "prompt": "input"}
+# The texts that replies of a frame hold; an answer is called as the task calls it.
+PARTS = {
+    "perturbation": ("perturbed", "claim", "rationale"),
+    "input": ("input", "context", "rationale"),
+    "answer": ("response",),
+}
+# Facts of this kind are of the gold answer, and go on to what is made of it.
+GOLD = "gold_"
+
+
+class Said(NamedTuple):
+    """A reply that makes something, the item that it was asked about, and where it comes from."""
+
+    item: int
+    key: str
+    category: str
+    ability: str
+    source_ability: str
+    cluster: str
+    fields: Mapping[str, Any]
+    revision: int
+    texts: Mapping[str, Any]
+    sample: int
+    digest: str
+    model: str
+    made_at: datetime
+    value: Any
+
+
+def check(run: Run, target: Project) -> None:
+    """Raise `Refused` if what a run makes cannot become items of a project."""
+    if not run.generates or run.asked().frame not in PARTS:
+        raise Refused(f"Run {run.number} judges items and makes none.")
+    task = tasktypes.of_project(target)
+    if in_place(run, target):
+        return
+    names = {text.name for text in tasktypes.of_project(run.project).texts}
+    there = names | {*PARTS[run.asked().frame]}
+    there |= {SAME[name] for name in there & SAME.keys()}
+    lacking = [text.title for text in task.texts if text.required and text.name not in there]
+    if lacking or not _made(run, task):
+        raise Refused(
+            f"{target.slug} cannot take what run {run.number} made: its task is {task.title},"
+            f" whose items need {', '.join(lacking) or 'other texts'}. Choose another project."
+        )
+
+
+def in_place(run: Run, target: Project) -> bool:
+    """Whether the replies are the text that the very items of the run wait for."""
+    waits = bool(tasktypes.of_project(target).awaits)
+    return waits and target.pk == run.project_id and run.asked().frame == "answer"
+
+
+def answers(run: Run) -> Iterator[Answer]:
+    """What the items of a run are answered, the first sample of each that made something."""
+    name = tasktypes.of_project(run.project).awaits
+    seen = set[int]()
+    for said in every(run):
+        if said.item not in seen:
+            seen.add(said.item)
+            note = f"The {name} answer by {_generator(run)}, {said.model}, run {run.number}."
+            facts = {f"{name}_{fact}": value for fact, value in _facts(run, said).items()}
+            yield Answer(said.item, said.key, said.revision, str(said.value), note, facts)
+
+
+def rows(run: Run, target: Project) -> Iterator[Made]:
+    """Each reply as a row of the target, in the order of the items."""
+    task, strategy = tasktypes.of_project(target), run.asked()
+    here = target.pk == run.project_id
+    what = strategy.category or strategy.slug.removeprefix("generate-")
+    for line, said in enumerate(every(run), start=1):
+        values = {name: value for name, value in said.fields.items() if name.startswith(GOLD)}
+        values |= _texts(task, said, _parts(run, said)) | _facts(run, said)
+        values |= {
+            "key": f"{said.key}+{what}.{run.number}.{said.sample + 1}",
+            "category": strategy.category or said.category,
+            "ability": said.ability,
+            "source_ability": said.source_ability or said.ability,
+            "origin": ORIGIN,
+            "cluster": said.cluster,
+        }
+        if not here:
+            values["source_item"] = said.key
+            values["source_project"] = run.project.slug
+        yield Made(f"run {run.number}", line, values, said.key if here else "")
+
+
+def every(run: Run) -> Iterator[Said]:
+    """The replies that make something, in the order of the items and samples."""
+    found = Reading.objects.filter(
+        reply__request__calls__run=run, parser=run.parser, cause=""
+    ).exclude(reply__request__calls__outcome__result="missing")
+    call, item = "reply__request__calls", "reply__request__calls__outcome__item"
+    columns = (
+        item,
+        *(f"{item}__{name}" for name in Said._fields[1:7]),
+        f"{call}__outcome__revision__number",
+        f"{call}__outcome__revision__texts",
+        f"{call}__sample",
+        "reply__request__digest",
+        "reply__model",
+        "reply__created_at",
+        "value",
+    )
+    ordered = found.order_by(f"{item}__position", f"{call}__sample")
+    for row in ordered.values_list(*columns).iterator(chunk_size=200):
+        yield Said(*row)
+
+
+def _made(run: Run, task: TaskType) -> set[str]:
+    """The texts of a task that replies of the run are, or hold."""
+    parts = {*PARTS[run.asked().frame]}
+    parts |= {SAME[name] for name in parts & SAME.keys()}
+    return {text.name for text in task.texts} & (parts - {"claim", "rationale", "context"})
+
+
+def _parts(run: Run, said: Said) -> dict[str, str]:
+    names = PARTS[run.asked().frame]
+    return said.value if isinstance(said.value, dict) else {names[0]: str(said.value)}
+
+
+def _texts(task: TaskType, said: Said, parts: Mapping[str, str]) -> dict[str, Any]:
+    """The texts that the task's items have, and what else was made as fields of their own."""
+    names = {text.name for text in task.texts}
+    rest = {name: part for name, part in parts.items() if not {name, SAME.get(name)} & names}
+    texts: dict[str, Any] = {}
+    for text in task.texts:
+        value = _text(text.name, parts) or _text(text.name, said.texts)
+        # Of several references each is right by itself.
+        texts[text.name] = value[0] if isinstance(value, list) and not text.many else value
+    return rest | texts
+
+
+def _text(name: str, there: Mapping[str, Any]) -> Any:
+    return there.get(name) or there.get(SAME.get(name, name)) or ""
+
+
+def _facts(run: Run, said: Said) -> dict[str, str]:
+    """Where a text comes from, for the fields of its item."""
+    return {
+        "generator": _generator(run),
+        "model": said.model or str(run.pinned["model"]),
+        "made_on": said.made_at.date().isoformat(),
+        "seed": str(run.pinned["parameters"].get("seed", run.seed)),
+        "request": said.digest,
+    }
+
+
+def _generator(run: Run) -> str:
+    return f"{run.strategy.slug} v{run.strategy.number}"

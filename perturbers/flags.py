@@ -76,7 +76,7 @@ def flags(
 def _of_any(made: Pair, siblings: Iterable[str], bound: float) -> Iterator[Flag]:
     if any(made.response.split() == one.split() for one in siblings):
         yield Flag("duplicate", "Another perturbed answer of the same gold answer is the same.")
-    if reason := _language(made):
+    if reason := language(made.gold, made.response):
         yield Flag("language", reason)
     if made.share > bound:
         yield Flag("bound", f"{made.share:.0%} of the words differ; {bound:.0%} is the bound.")
@@ -173,9 +173,11 @@ def _words(tokens: Iterable[str]) -> list[str]:
     return [one for one in tokens if one[0].isalpha()]
 
 
-def _language(made: Pair) -> str:
+def language(gold: str, response: str) -> str:
+    """Why a text seems to be in another language or script than the one that it was made from; ""
+    if it does not, or where one of them is too short to tell."""
     for tell in (_script, _language_of):
-        before, after = tell(made.gold), tell(made.response)
+        before, after = tell(gold), tell(response)
         if before and after and before != after:
             return f"It reads as {after}, the gold answer as {before}."
     return ""

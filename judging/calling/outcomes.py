@@ -10,6 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation import bulk, writing
+from annotation.models import Revision
 from judging.calling import calls, chains
 from judging.calling.calls import Wanted
 from judging.calling.chains import Asked, Standing
@@ -74,8 +75,7 @@ def decisions_of(run: Run, found: Sequence[Outcome]) -> list[tuple[Outcome, deci
     strategy = run.asked()
     with writing.transact():
         standings = _standings(run, strategy, found)
-    over = [outcome for outcome in found if standings[outcome.pk].is_over]
-    return [(outcome, decisions.decide(strategy, standings[outcome.pk].said)) for outcome in over]
+    return _decided(strategy, found, standings)
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,30 @@ def _settle(found: OutcomeQuerySet) -> list[_Settled]:
 def _settle_run(run: Run, found: list[Outcome]) -> _Settled:
     strategy = run.asked()
     standings = _standings(run, strategy, found)
-    over = [outcome for outcome in found if standings[outcome.pk].is_over]
-    for outcome in over:
-        apply(outcome, decisions.decide(strategy, standings[outcome.pk].said), strategy)
-    write(over)
+    decided = _decided(strategy, found, standings)
+    for outcome, decision in decided:
+        apply(outcome, decision, strategy)
+    write([outcome for outcome, _ in decided])
     further = [one for standing in standings.values() for one in standing.further]
     # Nobody asks for a cancelled run any more.
     wanted = _fed(run, further) if run.state != Run.State.CANCELLED else []
-    return _Settled(run, strategy, len(over), wanted)
+    return _Settled(run, strategy, len(decided), wanted)
+
+
+def _decided(
+    strategy: Strategy, found: Sequence[Outcome], standings: Mapping[int, Standing]
+) -> list[tuple[Outcome, decisions.Decision]]:
+    """The outcomes that are over, each with what its replies come to."""
+    over = [outcome for outcome in found if standings[outcome.pk].is_over]
+    texts: dict[int, Any] = {}
+    if strategy.generates:
+        # Texts are long, and only what is made from them is held against them.
+        ids = list({outcome.revision_id for outcome in over})
+        texts = dict(Revision.objects.filter(pk__among=ids).values_list("pk", "texts"))
+    return [
+        (one, decisions.decide(strategy, standings[one.pk].said, texts=texts.get(one.revision_id)))
+        for one in over
+    ]
 
 
 def _standings(run: Run, strategy: Strategy, found: Sequence[Outcome]) -> dict[int, Standing]:

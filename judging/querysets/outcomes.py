@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 # No column takes it, so nothing is found by it.
 NUL = "\x00"
 # Causes that lie in what the evaluator said: asking again would not mend them.
-SAID = ("refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete")
+SAID = (
+    "refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete", "swapped",
+    "echoed", "language",
+)  # fmt: skip
 
 
 class OutcomeQuerySet(models.QuerySet[Any]):

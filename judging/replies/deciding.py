@@ -9,6 +9,7 @@ from math import ceil
 from typing import Any
 
 from judging.prompts.frames import CallSpec
+from judging.replies import unfit
 from judging.replies.judged import (
     DETECTED,
     MADE,
@@ -83,13 +84,14 @@ def scored(found: Mapping[str, float | str], *, total: bool = False) -> Decision
     return Decision(SCORED, values=values)
 
 
-def made(readings: Iterable[Reading]) -> Decision:
-    """What a generator's replies for one item came to: made if one of them gave a text.
+def made(strategy: Strategy, readings: Iterable[Reading], texts: Mapping[str, Any]) -> Decision:
+    """What a generator's replies for one item came to: made if one of them gave a text that is fit
+    for the item's own.
 
     `values`: how many did, as "made", and how many did not by cause, as "missing". The texts
     themselves stay with the readings.
     """
-    said = list(readings)
+    said = [unfit.judged(strategy, reading, texts) for reading in readings]
     missing = Counter(reading.cause for reading in said if reading.value is None)
     values = {"made": len(said) - missing.total(), PARTS_MISSING: dict(missing)}
     if missing.total() == len(said):

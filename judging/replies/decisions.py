@@ -4,6 +4,7 @@ What one sample says stands in deciding, how several are folded in folding.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from judging.prompts.frames import CallSpec, calls
 from judging.replies import deciding, folding
@@ -27,20 +28,26 @@ __all__ = [
 ]  # fmt: skip
 
 
-def decide(strategy: Strategy, readings: Mapping[tuple[CallSpec, int], Reading]) -> Decision:
+def decide(
+    strategy: Strategy,
+    readings: Mapping[tuple[CallSpec, int], Reading],
+    *,
+    texts: Mapping[str, Any] | None = None,
+) -> Decision:
     """The outcome of one item along one axis, from a reading of every call and sample.
 
     The number beside a call is its sample. Several samples are votes if the strategy says so,
     else repeats, and sample j of one call goes with sample j of the other. Of a chain the last
     step decides; readings of earlier steps may be there. A request that failed for good comes as
-    Reading(None, cause=...). Raises ValueError if the reading of a call is not there, since an
-    item with open calls has no outcome yet, and if calls of two axes are mixed.
+    Reading(None, cause=...). `texts` are the item's, beside which the replies of a generator may
+    prove unfit; nothing else needs them. Raises ValueError if the reading of a call is not there,
+    since an item with open calls has no outcome yet, and if calls of two axes are mixed.
     """
     axes = {spec.axis for spec, _ in readings}
     if len(axes) > 1:
         raise ValueError(f"readings of {len(axes)} axes, and an outcome is of one")
     if strategy.generates:
-        return deciding.made(readings.values())
+        return deciding.made(strategy, readings.values(), texts or {})
     specs = calls(strategy, axis=next(iter(axes), ""), step=strategy.last_step)
     samples = sorted({sample for _, sample in readings}) or [0]
     parts = [deciding.once(strategy, _of_sample(specs, readings, sample)) for sample in samples]

@@ -87,6 +87,12 @@ def pretty(value: Any) -> str:
 
 
 @register.filter
+def why(cause: str) -> str:
+    """What a cause means; "" for that of a request that failed, which has a message."""
+    return described.CAUSES.get(cause, "")
+
+
+@register.filter
 def can_start(strategy: Strategy) -> bool:
     """Whether a run can be started with it; votes and panels are derived from runs."""
     return strategy.frame != "fold"

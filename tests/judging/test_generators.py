@@ -21,9 +21,11 @@ from tests.judging.builders_judging import (
     results,
     work,
 )
-from tests.services.scripted_evaluator import ScriptedEvaluator
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 NOBODY = "http://127.0.0.1:1/v1"
+GOLD = "A spider is an animal that has eight legs, and this is what it is known for by all of us."
+UNFIT = {"swapped", "echoed", "language"}
 PARTS = {"perturbed": "Nine legs.", "claim": "8 became 9.", "rationale": "Spiders have 8."}
 
 
@@ -69,6 +71,58 @@ def test_a_reply_that_makes_nothing_is_counted_by_its_cause(
     assert answer(run, text, finish=finish) == 1
     assert results(run) == {cause: 1}
     assert run.outcomes.get().values == {"made": 0, "missing": {cause: 1}}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("strategy", "fault", "cause"),
+    [
+        ("generate-entity", "no_json", "unparsable"),
+        ("generate-entity", "truncated", "truncated"),
+        ("generate-entity", "incomplete", "incomplete"),
+        ("generate-entity", "swapped", "swapped"),
+        ("generate-entity", "echoed", "echoed"),
+        ("generate-entity", "other_language", "language"),
+        ("generate-claims", "no_json", "unparsable"),
+        ("generate-claims", "incomplete", "incomplete"),
+        ("generate-claims", "echoed", "echoed"),
+        ("generate-claims", "other_language", "language"),
+    ],
+)
+def test_what_is_of_no_use_is_counted_by_its_cause_and_not_asked_again(
+    project: Project, evaluator: ScriptedEvaluator, strategy: str, fault: str, cause: str
+) -> None:
+    for item in make_items(project, 2):
+        item.revisions.update(texts={"prompt": f"{item.key}: {GOLD}", "gold": GOLD + item.key})
+    evaluator.script = Script(faults={fault: ""})
+    run = work(make_run(project, make_endpoint(evaluator), strategy))
+    assert (run.state, results(run)) == ("finished", {cause: 2})
+    assert {one.values["missing"][cause] for one in run.outcomes.all()} == {1}
+    assert {entry["attempt"] for entry in evaluator.log} == {1}
+    # What was read stays, so that people see what it was.
+    read = {one.cause for one in Reading.objects.all()}
+    assert read == ({""} if cause in UNFIT else {cause})
+    assert runs.retry_failed(run, None) == 0
+    assert (len(evaluator.log), results(run)) == (2, {cause: 2})
+
+
+@pytest.mark.django_db
+def test_of_several_replies_the_one_of_use_makes_the_item(
+    project: Project, browser: Client
+) -> None:
+    [item] = make_items(project, 1)
+    item.revisions.update(texts={"prompt": "What?", "gold": GOLD, "perturbed": GOLD[:-1]})
+    run = make_run(project, make_endpoint(NOBODY), "generate-entity", samples=2)
+    runs.plan(run)
+    answer(run, json.dumps(PARTS | {"perturbed": GOLD.replace(" ", "\n")}), 1)
+    answer(run, json.dumps(PARTS))
+    assert run.outcomes.get().values == {"made": 1, "missing": {"echoed": 1}}
+    other = make_run(project, make_endpoint(NOBODY), "generate-entity")
+    runs.plan(other)
+    answer(other, json.dumps(PARTS | {"perturbed": GOLD}))
+    page = browser.get(f"/projects/fbi/runs/{other.number}/items/{item.key}/").content.decode()
+    assert "Missing because: echoed, the reply gives back what it was made from" in page
+    assert "1 echoed" in browser.get(f"/projects/fbi/runs/{other.number}/").content.decode()
 
 
 @pytest.mark.django_db

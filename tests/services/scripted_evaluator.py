@@ -36,6 +36,7 @@ from aiohttp import web
 if not __package__:
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.services.scripted_forms import SPOILT, spoilt
 from tests.services.scripted_judge import Judge, chance, judge_from
 from tests.services.scripted_protocols import REFUSALS, Protocol, Said, spoken_at
 
@@ -51,7 +52,7 @@ BROKEN = {
 }
 ODD = {"truncated", "refused", "filtered", "empty", "no_usage", "plain_text"}
 REFUSED = "I will not judge this."
-FAULTS = REFUSALS.keys() | BROKEN | ODD
+FAULTS = REFUSALS.keys() | BROKEN | ODD | SPOILT
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class ScriptedEvaluator:
         }
         self.log.append(entry)
         prompt = protocol.prompt(asked)
-        text = REFUSED if fault == "refused" else script.judge.answer(prompt)
+        text = REFUSED if fault == "refused" else spoilt(fault, prompt, script.judge.answer(prompt))
         said = Said(model.split("+")[0], prompt, text, fault)
         try:
             made = _response(protocol, script, said, request.headers.get(protocol.key, "nothing"))

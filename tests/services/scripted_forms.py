@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+# How a generator's reply goes wrong though it comes in good order.
+SPOILT = {"no_json", "incomplete", "swapped", "echoed", "other_language"}
+GERMAN = "Das ist nicht von der Art, die sie mit dem Auge und auf einen Blick erkennen wird."
 # A number in [0, 1) that is always the same for the same words.
 Draw = Callable[[str], float]
 
@@ -53,6 +56,23 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
     if _TAGGED.search(outside):
         return f"{remark}\n<RESULT>{_tagged(prompt, metrics, draw)}</RESULT>"
     return None
+
+
+def spoilt(fault: str, prompt: str, text: str) -> str:
+    """A generator's reply with one of these faults; for another the reply as it is."""
+    if fault not in SPOILT:
+        return text
+    if fault == "no_json":
+        return "I would rather talk about it."
+    said = json.loads(text)
+    made, *others = said
+    wrong = {
+        "incomplete": {others[-1]: ""},
+        "swapped": {made: said[others[0]], others[0]: said[made]},
+        "echoed": {made: _TEXTS.findall(prompt)[-1][1].replace(" ", "  ")},
+        "other_language": {made: GERMAN},
+    }
+    return json.dumps(said | wrong[fault])
 
 
 def _may_be_asked(prompt: str) -> bool:

@@ -1,0 +1,103 @@
+"""Replies of generators that were read, and whose texts are still of no use: what only the texts of
+the item tell. The reading stays as it is; the outcome is missing for one of these causes.
+
+echoed    it gives back, but for white space, what it was shown: the gold answer as the perturbed
+          one, or the prompt as the input
+swapped   the claim or the rationale is the answer, and something else stands in the answer's place
+language  it reads as another language or script than what it was made from
+
+An answer has none of them: one to a prompt may be in any language, and to give back an input is a
+mistake that a study of responses wants to see.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rapidfuzz.distance import LCSseq
+
+from judging.prompts.declared import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
+from judging.replies.outputs import Reading
+from perturbers import flags
+
+ECHOED, SWAPPED, LANGUAGE = "echoed", "swapped", "language"
+# A claim may well quote all of a gold answer that has fewer words.
+FEWEST = 10
+_WORD = re.compile(r"\w+")
+
+
+def judged(strategy: Strategy, reading: Reading, texts: Mapping[str, Any]) -> Reading:
+    """The reading of a generator's reply, without a value and with the cause if it is unfit for
+    the item whose texts these are."""
+    found = cause(strategy, reading.value, texts)
+    return Reading(None, reading.path, found) if found else reading
+
+
+def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
+    """Why what a generator's reply says is unfit for the item with these texts; "" if it is not.
+
+    `value` is that of a reading. Of several gold answers each is right, so that one to which the
+    reply fits is enough, but to give back any is an echo.
+    """
+    if not isinstance(value, Mapping):
+        return ""
+    if strategy.output == "perturbation":
+        golds = _each(texts.get("gold"))
+        if any(_is_same(value[PERTURBED], gold) for gold in golds):
+            return ECHOED
+        causes = [_of_perturbation(value, gold) for gold in golds]
+        return "" if "" in causes else next(iter(causes), "")
+    if strategy.output == "input":
+        [seed, *_] = [*_each(texts.get("prompt", texts.get("input"))), ""]
+        if _is_same(value[INPUT], seed):
+            return ECHOED
+        return LANGUAGE if flags.language(seed, value[INPUT]) else ""
+    return ""
+
+
+def _of_perturbation(value: Mapping[str, str], gold: str) -> str:
+    if any(_stands_for(value[name], value[PERTURBED], gold) for name in (CLAIM, RATIONALE)):
+        return SWAPPED
+    return LANGUAGE if flags.language(gold, value[PERTURBED]) else ""
+
+
+def _stands_for(part: str, answer: str, gold: str) -> bool:
+    """Whether another part is the answer, rather than what is called so.
+
+    It is if it has half of the gold answer's words, in their order, and shares more with it by both
+    measures: of the words of the two together, and of its own words alone. The first by itself
+    would take a claim that quotes at length for an answer of which much was left out, the second a
+    short quotation for a long answer. A part that quotes the answer speaks of it, and of a very
+    short gold answer there is no telling.
+    """
+    reference = _WORD.findall(gold)
+    if len(reference) < FEWEST or " ".join(answer.split()) in " ".join(part.split()):
+        return False
+    one, other = (_Likeness.of(_WORD.findall(text), reference) for text in (part, answer))
+    whole = one.shared >= len(reference) / 2
+    return whole and one.of_both > other.of_both and one.of_own > other.of_own
+
+
+class _Likeness(NamedTuple):
+    """How many words a text shares with another, in one order: as a number, as a share of the words
+    of both together, and as one of its own."""
+
+    shared: float
+    of_both: float
+    of_own: float
+
+    @classmethod
+    def of(cls, words: Sequence[str], reference: Sequence[str]) -> "_Likeness":
+        shared = LCSseq.similarity(words, reference)
+        return cls(shared, shared / (len(words) + len(reference)), shared / max(1, len(words)))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.split() == other.split()
+
+
+def _each(text: Any) -> list[str]:
+    """A text, or several that are right alike."""
+    if isinstance(text, str):
+        return [text]
+    return [str(one) for one in text or ()]

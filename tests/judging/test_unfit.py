@@ -1,0 +1,104 @@
+"""Which replies of generators are unfit beside the texts of their item, and which only look it."""
+
+import pytest
+
+from judging.replies.outputs import Reading
+from judging.replies.unfit import cause, judged
+from judging.strategies import load_all
+from tests.services.scripted_forms import GERMAN
+
+ENTITY, CLAIMS = load_all()["generate-entity"], load_all()["generate-claims"]
+GOLD = (
+    "The Loire is the longest river of France. It rises in the Ardèche and flows to the west, where"
+    " it meets the Atlantic at Saint-Nazaire. The Seine is the one that flows through Paris."
+)
+TEXTS = {"prompt": "Which is the longest river of France?", "gold": GOLD}
+CHANGED = GOLD.replace("Saint-Nazaire", "Bordeaux")
+CLAIM = "The Loire meets the Atlantic at Bordeaux, and no longer at Saint-Nazaire."
+WHY = "It ends at Saint-Nazaire."
+
+
+def said(perturbed: str, claim: str = CLAIM, rationale: str = WHY) -> dict[str, str]:
+    return {"perturbed": perturbed, "claim": claim, "rationale": rationale}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        said(CLAIM, CHANGED),
+        said(WHY, CLAIM, CHANGED),
+        said(CLAIM, CHANGED + " It is a wide river in summer too, with many islands of sand."),
+        said("“Saint-Nazaire” was changed to “Bordeaux”.", CHANGED),
+    ],
+)
+def test_parts_that_stand_in_each_others_places_are_seen(value: dict[str, str]) -> None:
+    assert cause(ENTITY, value, TEXTS) == "swapped"
+
+
+LAST = " The Seine is the one that flows through Paris."
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        said(CHANGED),
+        # What was left out is most of the answer, and the claim quotes it.
+        said(LAST, f"Left out: “{GOLD.removesuffix(LAST)}”"),
+        # Few words stay, and the claim quotes all of it before and after.
+        said("France has no longer stream.", f"“{GOLD}” became “France has no longer stream.”"),
+        said(GOLD + " " + GOLD.replace("Loire", "Rhône"), "The second half is another river."),
+    ],
+)
+def test_an_answer_of_which_little_is_left_is_no_claim(value: dict[str, str]) -> None:
+    assert cause(ENTITY, value, TEXTS) == ""
+
+
+@pytest.mark.parametrize(
+    ("gold", "perturbed", "claim"),
+    [
+        ("Paris.", "London.", "Paris was replaced."),
+        ("The answer is 42.", "The answer is 43.", "The answer is 42 became another one."),
+    ],
+)
+def test_a_claim_about_a_very_short_answer_may_quote_it(
+    gold: str, perturbed: str, claim: str
+) -> None:
+    assert cause(ENTITY, said(perturbed, claim), {"gold": gold}) == ""
+
+
+def test_white_space_alone_makes_no_perturbed_answer() -> None:
+    assert cause(ENTITY, said(GOLD.replace(". ", ".\n\n")), TEXTS) == "echoed"
+    assert cause(ENTITY, said(GOLD.replace("Loire", "loire")), TEXTS) == ""
+
+
+def test_another_language_is_no_perturbed_answer() -> None:
+    assert cause(ENTITY, said(GERMAN), TEXTS) == "language"
+    assert cause(ENTITY, said(GERMAN), {"gold": GERMAN.replace("Auge", "Ohr")}) == ""
+
+
+def test_of_several_gold_answers_one_that_fits_is_enough_and_none_may_come_back() -> None:
+    golds = {"gold": [GERMAN, GOLD]}
+    assert cause(ENTITY, said(CHANGED), golds) == ""
+    assert cause(ENTITY, said(GERMAN + " "), golds) == "echoed"
+    assert cause(ENTITY, said(CHANGED), {"gold": []}) == ""
+
+
+def test_an_input_may_not_be_the_prompt_nor_in_another_language() -> None:
+    def made(text: str) -> dict[str, str]:
+        return {"input": text, "context": GOLD, "rationale": WHY}
+
+    seed = {"prompt": GOLD}
+    assert cause(CLAIMS, made(GOLD + "\n"), seed) == "echoed"
+    assert cause(CLAIMS, made(GERMAN), seed) == "language"
+    assert cause(CLAIMS, made(f"Is this so? {CLAIM}"), seed) == ""
+    assert cause(CLAIMS, made(GOLD), {"input": GOLD}) == "echoed"
+    assert cause(CLAIMS, made(GOLD), {}) == ""
+
+
+def test_an_answer_may_be_anything_and_what_was_not_read_keeps_its_cause() -> None:
+    assert cause(load_all()["generate-response"], GOLD, {"prompt": GOLD}) == ""
+    unread = Reading(None, cause="unparsable")
+    assert judged(ENTITY, unread, TEXTS) is unread
+    fit = Reading(said(CHANGED), "strict")
+    assert judged(ENTITY, fit, TEXTS) is fit
+    assert judged(ENTITY, Reading(said(GOLD), "fenced"), TEXTS) == Reading(None, "fenced", "echoed")

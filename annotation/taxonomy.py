@@ -87,6 +87,20 @@ class Taxonomy:
         """The ability of this slug. Raises `UnknownSlugError`."""
         return _find("ability", self.abilities, slug)
 
+    def sorts(self) -> tuple[Ability, ...]:
+        """The abilities that prompts are sorted into: those that have an axis of their own."""
+        return tuple(ability for ability in self.abilities if ability.axis)
+
+    def ability_called(self, word: str) -> str:
+        """The slug of the ability of this slug, name or code, in whatever case; else the word."""
+        said = word.casefold()
+        names = {
+            name.casefold(): ability.slug
+            for ability in self.abilities
+            for name in (ability.code, ability.name, ability.slug)
+        }
+        return names.get(said, word)
+
     def is_made_of(self, category: str, ability: str) -> bool:
         """Whether a category is made of answers of an ability: of its own, or of any if its own is
         none of answers, as that of score-invariant items. Raises `UnknownSlugError`."""

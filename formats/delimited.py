@@ -14,6 +14,8 @@ from typing import BinaryIO
 from formats.lines import Lines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
 
+# A sign that no text holds, for a reader that needs one.
+_NOTHING = "\x1f"
 _QUOTED = re.compile('"[^"]*"')
 
 
@@ -97,9 +99,15 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
 
 
 def _separator(header: str, usual: str) -> str:
-    """What separates the columns: spreadsheets write semicolons where the comma is in numbers."""
+    """What separates the columns: spreadsheets write semicolons where the comma is in numbers.
+
+    Where there is but one, nothing does: a list of texts, one a line, has commas inside them.
+    """
     bare = _QUOTED.sub("", header)
-    return max((usual, ";", "\t"), key=bare.count) if usual == "," else usual
+    if usual != ",":
+        return usual
+    told = max((usual, ";", "\t"), key=bare.count)
+    return told if told in bare else _NOTHING
 
 
 def _header(

@@ -88,9 +88,13 @@ def check(
 
 
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
-    """The columns without which no row of a file can become an item."""
+    """The columns without which no row of a file can become an item.
+
+    Where items may come in as prompts alone, a list of these is enough: each has a key by its text.
+    """
+    key = () if task.awaits else ("key",)
     category = ("category",) if task.categories else ()
-    return ("key", *category, *(text.name for text in task.texts if text.required))
+    return (*key, *category, *(text.name for text in task.texts if text.required))
 
 
 def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
@@ -100,7 +104,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     words = {name: _text(values, name).strip() for name in columns}
     texts = _texts(task, values)
     _check_storable(values)
-    kind = _kind(words) if task.categories else _free_kind(words)
+    kind = _kind(words) if task.categories else _free_kind(words, task)
     purpose = _short("purpose", words["purpose"]) or "test"
     known = _known(task, purpose, values, words["repeats"])
     was = row if isinstance(row, returned.Returned) else None
@@ -115,7 +119,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
     apart |= {field.name for field in task.fields} if decided else set()
     return Draft(
         row=row,
-        key=_key(words["key"]),
+        key=_key(words["key"] or _key_by_text(task, texts)),
         **kind,
         cluster=_cluster(words["cluster"] or _joined(texts.get(task.texts[0].name, ""))),
         origin=_short("origin", words["origin"]),
@@ -198,6 +202,12 @@ def _key(key: str) -> str:
     return key
 
 
+def _key_by_text(task: tasktypes.TaskType, texts: dict[str, Any]) -> str:
+    """A key that the same text has in any file, where items need none of their own; else empty."""
+    first = task.texts[0].name
+    return f"{first}-{_cluster(_joined(texts.get(first, '')))[:12]}" if task.awaits else ""
+
+
 def _short(name: str, value: str) -> str:
     if len(value) > SHORT_LENGTH:
         raise _Fault(name, f"is longer than {SHORT_LENGTH} characters.")
@@ -218,9 +228,12 @@ def _kind(words: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _free_kind(words: dict[str, str]) -> dict[str, str]:
-    """What the row says of itself, in a task whose items have no category of the taxonomy."""
+def _free_kind(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, str]:
+    """What the row says of itself, in a task whose items have no category of the taxonomy; the
+    ability of a prompt, which is what others are made of, may go by its name."""
     kind = {name: words[name] for name in ("category", "ability", "source_ability")}
+    if task.awaits:
+        kind["ability"] = taxonomy.load().ability_called(kind["ability"])
     for name, value in kind.items():
         if len(value) > KIND_LENGTH or not value.isprintable():
             raise _Fault(name, f"must be one line of at most {KIND_LENGTH} characters.")
@@ -229,7 +242,7 @@ def _free_kind(words: dict[str, str]) -> dict[str, str]:
 
 def _source_ability(slug: str, category: taxonomy.Category) -> str:
     """The ability of the answer that was changed: its own for an error item, else it is told."""
-    known = [ability.slug for ability in taxonomy.load().abilities if ability.axis]
+    known = [ability.slug for ability in taxonomy.load().sorts()]
     slug = slug or (category.ability if category.ability in known else "")
     if slug not in known:
         raise _Fault(

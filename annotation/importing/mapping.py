@@ -32,6 +32,7 @@ OFTEN: dict[str, tuple[str, ...]] = {
         "answer",
     ),
     "claim": ("change", "what was changed", "explanation", "reason"),
+    "ability": ("skill", "task category"),
 }
 
 
@@ -60,6 +61,13 @@ def guess(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
         if chosen is not None:
             guessed[name] = chosen
     return guessed
+
+
+def needed(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str, ...]:
+    """What rows with these columns must have; a key too if they seem to have one by another name,
+    since items would else get keys that nobody meant."""
+    named = "key" in guess(task, found)
+    return tuple(dict.fromkeys((*(["key"] if named else []), *required_columns(task))))
 
 
 def renamed(rows: Iterator[Row | BadRow], named: Mapping[str, str]) -> Iterator[Row | BadRow]:

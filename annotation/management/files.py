@@ -38,17 +38,19 @@ def format_of(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFI
 
 def with_columns(
     rows: Iterator[Row | BadRow],
-    required: tuple[str, ...],
+    needed: Callable[[list[str]], tuple[str, ...]],
     hint: Callable[[list[str]], str] = lambda found: "",
 ) -> Iterator[Row | BadRow]:
     """The same rows, if the first good one has the columns that all must have.
 
-    `hint` says of the columns that were found instead what could be done, after a space.
+    `needed` says which those are, of the columns that were found; `hint` what could be done
+    about others, after a space.
     """
     seen: list[Row | BadRow] = []
     for row in rows:
         seen.append(row)
         if isinstance(row, Row):
+            required = needed([*row.values])
             if missing := [name for name in required if name not in row.values]:
                 raise FormatError(
                     f"{row.file}: wrong columns, missing: {', '.join(missing)}; found: "

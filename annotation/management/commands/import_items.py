@@ -12,8 +12,8 @@ from django.core.validators import validate_slug
 
 from annotation import importing, seals, tasktypes
 from annotation.importing import sources
-from annotation.importing.drafts import Draft, required_columns
-from annotation.importing.mapping import guess
+from annotation.importing.drafts import Draft
+from annotation.importing.mapping import guess, needed
 from annotation.importing.sources import Source
 from annotation.management import files
 from annotation.models import Project
@@ -181,7 +181,7 @@ def _drafts(
     try:
         if source.form in {"csv", "tsv"}:
             rows = files.with_columns(
-                rows, (*required_columns(task), *decides), partial(_hint, task)
+                rows, lambda found: (*needed(task, found), *decides), partial(_hint, task)
             )
     except FormatError as error:
         raise files.refusal(str(error)) from error

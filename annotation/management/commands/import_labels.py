@@ -81,7 +81,7 @@ def _statements(
     path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
     try:
         rows = READERS[files.format_of(path, options["format"])](path, DEFAULT_LIMITS)
-        rows = files.with_columns(rows, statements.NEEDED)
+        rows = files.with_columns(rows, lambda found: statements.NEEDED)
     except FormatError as error:
         raise files.refusal(str(error)) from error
     return statements.check(rows, task, now=now, ignored=ignored)

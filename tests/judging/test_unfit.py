@@ -36,6 +36,7 @@ def test_parts_that_stand_in_each_others_places_are_seen(value: dict[str, str]) 
 
 
 LAST = " The Seine is the one that flows through Paris."
+MORE = "Its banks are low, and no dam stops it, so that a wet spring floods the meadows for weeks."
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,8 @@ LAST = " The Seine is the one that flows through Paris."
         said(LAST, f"Left out: “{GOLD.removesuffix(LAST)}”"),
         # Few words stay, and the claim quotes all of it before and after.
         said("France has no longer stream.", f"“{GOLD}” became “France has no longer stream.”"),
-        said(GOLD + " " + GOLD.replace("Loire", "Rhône"), "The second half is another river."),
+        # Much was put in, and the claim quotes where.
+        said(f"{GOLD} {MORE}", f"More stands behind: “{GOLD[:88]}”."),
     ],
 )
 def test_an_answer_of_which_little_is_left_is_no_claim(value: dict[str, str]) -> None:

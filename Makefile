@@ -60,6 +60,7 @@ check: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	@for each in $(BENCHMARKS); do echo "== $$each"; $(BIN)/python -m $$each || exit 1; done
+	@echo "== benchmarks.asking --generating"; $(BIN)/python -m benchmarks.asking --generating
 	@echo "== benchmarks.asking --pace"; $(BIN)/python -m benchmarks.asking --pace
 
 bench-large: $(VENV)/dev.stamp

@@ -1,7 +1,8 @@
 """How close a worker comes to what an evaluator of known latency allows, all on record in the end.
 
-    python -m benchmarks.asking [--large | --pace] [--databases sqlite postgresql]
-        [--calls 10000] [--in-flight 64 256] [--times 3] [--latency 0.2]
+    python -m benchmarks.asking [--large | --pace] [--generating]
+        [--databases sqlite postgresql] [--calls 10000] [--in-flight 64 256] [--times 3]
+        [--latency 0.2]
 
 On SQLite one process serves pages and asks, as `manage.py serve` does; on PostgreSQL (looked for
 at TEST_POSTGRES_URL) gunicorn serves and a worker of a Redis asks, both as docker-compose.yml
@@ -11,9 +12,10 @@ calls in flight by latency. Beside it stands a bare loop with the same client, w
 Meanwhile the run's progress, the list of runs and the project's page are asked for in turn, a
 page each 0.4 s. A small run comes first and is not counted, so that all have done it once.
 
-`--large` asks 2,000 and then 100,000 calls and compares the memory. `--pace` has two workers share
-a limit of calls a minute. Ends with 1 if a call was made twice or one is not on record; a limit
-that is missed is only said.
+`--generating` asks for perturbed answers, of about 2 KB each, in place of scores. `--large` asks
+2,000 and then 100,000 calls and compares the memory. `--pace` has two workers share
+a limit of calls a minute. Ends with 1 if a call was made twice, one is not on record or one came
+to nothing; a limit that is missed is only said.
 """
 
 import argparse
@@ -42,6 +44,8 @@ Figures = dict[str, Any]
 SHARES = {64: 0.95, 256: 0.9}
 PAGE_P95 = 50.0
 FIRST, SMALL, LARGE = 1_000, 2_000, 100_000
+# Words of an answer: 1 KB, and for replies that hold one 2 KB.
+SHORT, LONG = 180, 330
 # Memory may grow by so much from a small run to a large one.
 FLAT = 1.1
 PER_MINUTE, PACE_WITHIN, PACE_SECONDS = 600, 0.03, 60.0
@@ -79,6 +83,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--in-flight", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--latency", type=float, default=0.2)
+    parser.add_argument("--generating", action="store_true")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--large", action="store_true")
     only.add_argument("--pace", action="store_true")
@@ -127,8 +132,8 @@ def _asked(kind: str, options: argparse.Namespace, folder: Path) -> Iterator[Fig
     from benchmarks.workbench import serving
 
     sizes = [SMALL, LARGE] if options.large else [options.calls] * options.times
-    project = asked.project(max(sizes))
-    cookie = _cookie(asked.researcher(project))
+    project = asked.project(max(sizes), words=LONG if options.generating else SHORT)
+    cookie = asked.cookie(asked.researcher(project))
     with ExitStack() as stack:
         server = stack.enter_context(serving.server(kind))
         workers = [server]
@@ -165,7 +170,8 @@ def _run(
 
     model = f"run-{in_flight}-{number}-{calls}"
     begun, before = time.monotonic(), cpu()
-    run = asked.start(project, other.address, model, in_flight=in_flight, limit=calls)
+    ways = {"in_flight": in_flight, "limit": calls, "generating": options.generating}
+    run = asked.start(project, other.address, model, **ways)
     # What the run's page asks for by itself, and what others look at.
     home = f"/projects/{project.slug}/"
     pages = [f"{home}runs/{run.number}/", f"{home}runs/", home]
@@ -176,7 +182,7 @@ def _run(
     with watching.watched(workers[0].port, pages, cookie, processes) as seen:
         asked.wait(run, seconds=60 + 20 * calls * options.latency / in_flight)
     kept, log = asked.kept(run), other.calls(model)
-    wrong = kept.replies != calls or kept.decided != calls or len({d for *_, d in log}) != len(log)
+    wrong = {kept.replies, kept.decided - kept.missing, len({d for *_, d in log})} != {calls}
     return {
         **asdict(steady(log, in_flight=in_flight, latency=options.latency)),
         "in_flight": in_flight,
@@ -215,7 +221,7 @@ def _paced(options: argparse.Namespace, folder: Path) -> Figures:
     from judging.models import Request
     from judging.running import runs
 
-    project = asked.project(SMALL)
+    project = asked.project(SMALL, words=SHORT)
     with evaluator(folder, 0.05) as other, serving.worker(), serving.worker():
         run = asked.start(project, other.address, "paced", in_flight=64, per_minute=PER_MINUTE)
         holders: set[str] = set()
@@ -231,15 +237,6 @@ def _paced(options: argparse.Namespace, folder: Path) -> Figures:
         came = sorted(received for received, _, _ in other.calls("paced"))
     rate = (len(came) - 1) / (came[-1] - came[0]) * 60
     return {"what": "pace", "rate": rate, "calls": len(came), "holders": len(holders)}
-
-
-def _cookie(account: Any) -> str:
-    from django.conf import settings
-    from django.test import Client
-
-    client = Client()
-    client.force_login(account)
-    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
 # -------------------------------------------------------------------------------------- printing
@@ -285,7 +282,8 @@ def _summary(kind: str, figures: list[Figures], options: argparse.Namespace) -> 
         beside = statistics.median(each["share"] for each in bare)
         page = pressing.quantiles([ms for each in alike for ms in each["pages"]])["p95"]
         least = SHARES.get(in_flight, 0.0)
-        said = f"{kind}, {in_flight} in flight: median {share:.3f} of the ceiling, at least {least}"
+        what = f"{kind}{', generating' if options.generating else ''}"
+        said = f"{what}, {in_flight} in flight: median {share:.3f} of the ceiling, at least {least}"
         lines.append(_said(share >= least, f"{said} (the bare loop {beside:.3f})"))
         lines.append(_said(page < PAGE_P95, f"  p95 of a page {page:.0f} ms, under {PAGE_P95:.0f}"))
     return "\n".join(lines)

@@ -5,6 +5,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.conf import settings
+from django.test import Client
+
 from annotation import importing, tasktypes
 from annotation.models import Account, Membership, Project, Role
 from benchmarks.workbench.filling import tidy
@@ -13,8 +16,8 @@ from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.preparing import selecting
 from judging.running import runs
 
-# One call an item, so that calls are easy to count.
-STRATEGY = "reference"
+# One call an item, so that calls are easy to count: to judge a perturbed answer, or to make one.
+STRATEGY, GENERATOR = "reference", "generate-number-errors"
 WORDS = ["light", "water", "heat", "metal", "river", "cloud", "engine", "stone", "glass", "wire"]
 
 
@@ -26,13 +29,16 @@ class Kept:
     requests: int
     replies: int
     decided: int
+    missing: int
 
 
-def project(items: int) -> Project:
-    """A project with so many items of about 1 KB a side that were decided elsewhere."""
+def project(items: int, *, words: int) -> Project:
+    """A project with so many items, of so many words a side, that were decided elsewhere."""
     made = importing.create_project("bench")
     task = tasktypes.from_definition(made.task_type.definition)
-    report = importing.store(made, importing.check(_rows(items), task, accept=True), accept=True)
+    report = importing.store(
+        made, importing.check(_rows(items, words), task, accept=True), accept=True
+    )
     assert report.new == items, report
     tidy()
     return made
@@ -47,6 +53,13 @@ def researcher(made: Project) -> Account:
     return account
 
 
+def cookie(account: Account) -> str:
+    """By which a server knows the account."""
+    client = Client()
+    client.force_login(account)
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
 def start(
     made: Project,
     address: str,
@@ -55,6 +68,7 @@ def start(
     in_flight: int,
     per_minute: int | None = None,
     limit: int | None = None,
+    generating: bool = False,
 ) -> Run:
     """A run over the items that workers find by themselves. `model` makes its requests its own."""
     endpoint = Endpoint.objects.create(
@@ -66,7 +80,7 @@ def start(
         per_minute=per_minute,
         timeout=30,
     )
-    version = selecting.strategy_version(STRATEGY)
+    version = selecting.strategy_version(GENERATOR if generating else STRATEGY)
     return runs.start(
         made, strategy=version, endpoint=endpoint, options=runs.Options(seed=1, limit=limit)
     )
@@ -90,13 +104,14 @@ def kept(run: Run) -> Kept:
         requests=Request.objects.wanted_by(run).count(),
         replies=Reply.objects.filter(request__in=Request.objects.wanted_by(run)).count(),
         decided=outcomes.exclude(result="pending").count(),
+        missing=outcomes.filter(result="missing").count(),
     )
 
 
-def _rows(items: int) -> Iterator[Row]:
+def _rows(items: int, words: int) -> Iterator[Row]:
     chance = random.Random(3)
     for number in range(1, items + 1):
-        gold = " ".join(chance.choices(WORDS, k=180))
+        gold = " ".join(chance.choices(WORDS, k=words))
         values = {
             "key": f"item-{number:07}",
             "category": "number-errors",

@@ -18,13 +18,15 @@ class Own:
     `parameters` are laid over theirs. `axes` are those that are asked about, () for all; MAIN
     among them stands for the axis of each item's ability. `votes` says whether several samples
     are votes instead of repeats, and `examples` how many items are shown first; None leaves both
-    to the strategy.
+    to the strategy. `guidance` is what people said against items, by their keys, for generators
+    that make them again.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     axes: tuple[str, ...] = ()
     votes: bool | None = None
     examples: int | None = None
+    guidance: Mapping[str, str] = field(default_factory=dict)
 
     def pinned(self) -> dict[str, Any]:
         """As a run keeps it; empty where nothing is the run's own."""
@@ -33,6 +35,7 @@ class Own:
             "axes": list(self.axes),
             "votes": self.votes,
             "examples": self.examples,
+            "guidance": dict(self.guidance),
         }
         return {name: value for name, value in every.items() if value not in ({}, [], None)}
 

@@ -21,6 +21,7 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
+from annotation.querysets.abilities import ByAbility
 from annotation.querysets.counting import Tenths, counts
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ OF_KIND = ("category", "ability", "source_ability", "origin")
 TRUTHS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
-class ItemQuerySet(models.QuerySet["Item"]):
+class ItemQuerySet(ByAbility):
     def locked(self) -> ItemQuerySet:
         """For this transaction alone; waits for whoever has them."""
         return self.select_for_update(no_key=True, of=("self",))
@@ -85,6 +86,21 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def resolved_as(self, value: str) -> ItemQuerySet:
         return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
+
+    def resolved_as_one_of(self, values: Iterable[str]) -> ItemQuerySet:
+        held = self._resolutions().filter(item=OuterRef("pk"), value__in=list(values))
+        return self.filter(Exists(held))
+
+    def childless(self) -> ItemQuerySet:
+        """Those of which nothing was made that is still there."""
+        from annotation.models import Item
+
+        made = Item.objects.live().filter(parent=OuterRef("pk"))
+        return self.filter(~Exists(made))
+
+    def not_resolved_as(self, value: str) -> ItemQuerySet:
+        held = self._resolutions().filter(item=OuterRef("pk"), value=value)
+        return self.filter(~Exists(held))
 
     def unresolved(self) -> ItemQuerySet:
         return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))

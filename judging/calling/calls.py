@@ -41,9 +41,11 @@ def first(
     checked: _Checked = {}
     if strategy.frame == "explanation":
         checked = _checked(base or rendering.base_of(run), strategy, batch)
+    remarks = rendering.guided(run, {outcome.item_id for outcome in batch})
     wanted = []
     for outcome in batch:
         more, fed_by = checked.get((outcome.item_id, outcome.axis), ({}, None))
+        more = more | remarks.get(outcome.item_id, {})
         wanted += [
             Wanted(outcome, spec, sample, more, fed_by)
             for spec in specs(strategy, outcome)

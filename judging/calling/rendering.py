@@ -4,14 +4,14 @@ A prompt is never stored. The digest of its request proves that it is what was a
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.models import Revision
-from judging import providers
+from annotation.models import Item, Revision
+from judging import pins, providers
 from judging.calling import planning
 from judging.models import Call, Run
-from judging.prompts import frames
+from judging.prompts import criteria, frames
 from judging.prompts.frames import CallSpec
 from judging.strategies import Scale, Strategy
 
@@ -62,6 +62,15 @@ def shown_to_all(run: Run, strategy: Strategy) -> dict[str, str]:
     return {"examples": frames.examples(strategy, pairs)}
 
 
+def guided(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
+    """What prompts of a run show of what people said against items, by the ids of these."""
+    said = pins.own(run.pinned).guidance
+    if not said:
+        return {}
+    keys = Item.objects.filter(pk__among=list(items)).values_list("pk", "key")
+    return {pk: {"guidance": criteria.guidance(said[key])} for pk, key in keys if key in said}
+
+
 def bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
     """The exact bodies of requests of a run by their ids, rendered again from what it pins."""
     strategy = run.asked()
@@ -84,11 +93,12 @@ def shown(run: Run, strategy: Strategy, requests: Collection[int]) -> dict[int, 
     made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
     asked = [_Made(*row) for row in made]
     everywhere, said = shown_to_all(run, strategy), _said_before(strategy, asked)
+    remarks = guided(run, {call.item_id for call in asked})
     checks = strategy.frame == "explanation"
     scale = base_of(run).asked().scale if checks else None
     found = {}
     for call in asked:
-        more = everywhere | said.get(call.chain, {})
+        more = everywhere | said.get(call.chain, {}) | remarks.get(call.item_id, {})
         if checks:
             more |= explained(call.explanation or "", call.value, scale)
         found[call.request_id] = Shown(call.spec, call.texts, more)
@@ -100,6 +110,7 @@ class _Made(NamedTuple):
 
     request_id: int
     outcome_id: int
+    item_id: int
     role: str
     order: int
     axis: str
@@ -120,8 +131,8 @@ class _Made(NamedTuple):
 
 
 _COLUMNS = (
-    "request", "outcome", "role", "order", "axis", "step", "sample", "outcome__revision__texts",
-    "fed_by__explanation", "fed_by__value",
+    "request", "outcome", "outcome__item", "role", "order", "axis", "step", "sample",
+    "outcome__revision__texts", "fed_by__explanation", "fed_by__value",
 )  # fmt: skip
 
 

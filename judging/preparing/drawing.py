@@ -28,6 +28,7 @@ _NONE_OF_THESE = (
 )
 # What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
 UNNOTICED = "equal"
+NOTHING = pins.Own()
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,17 @@ def draw(
     limit: int | None = None,
     with_duplicates: bool = False,
     only: Collection[int] | None = None,
-    axes: Collection[str] = (),
+    own: pins.Own = NOTHING,
 ) -> Drawn:
     """Items that the strategy can be asked about, of `only` these ids, or a random part of them,
-    along these `axes` (see `pins.Own`).
+    along the axes of its `own`. With guidance they may be items that were made themselves.
 
     Examples are drawn first, and the run leaves out their clusters; with `only` they come from
     other clusters than the run's. Raises `Refused` where nothing is left of either.
     """
     needs = frames.needs(strategy)
-    rows = selecting.rows(project, needs, with_duplicates=with_duplicates)
+    again = only if own.guidance else None
+    rows = selecting.rows(project, needs, with_duplicates=with_duplicates, again=again)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
     if strategy.category and only is None:
         asked = selecting.of_category(rows, strategy.category)
@@ -72,12 +74,12 @@ def draw(
     asked = [row for row in asked if row["cluster"] not in shown]
     if not asked:
         raise Refused(selecting.lacking(needs) if not rows else _NONE_OF_THESE)
-    asked = [row for row in asked if any(along(axes, place) for place in places(strategy, row))]
+    asked = [row for row in asked if any(along(own.axes, place) for place in places(strategy, row))]
     if not asked:
         raise Refused("No item is judged along these axes. Choose others, or all.")
     kept = selecting.part(asked, seed, limit)
     every = (place for row in kept for place in places(strategy, row))
-    return Drawn([place for place in every if along(axes, place)], examples)
+    return Drawn([place for place in every if along(own.axes, place)], examples)
 
 
 def along(axes: Collection[str], place: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from judging.errors import Refused
 from judging.pins import MAIN, Own
+from judging.prompts import placeholders
 from judging.prompts.declaring import MAX_EXAMPLES, SECRET
 from judging.strategies import Strategy
 
@@ -15,8 +16,12 @@ def check(strategy: Strategy, own: Own, samples: int) -> None:
     _check_axes(strategy, own.axes)
     if own.votes and samples < 2:
         raise Refused("A vote needs samples: ask each call twice or more.")
+    if own.guidance and "guidance" not in _shown(strategy):
+        raise Refused(f"The prompt of strategy {strategy.slug} has no place for guidance.")
     if own.examples is not None:
         _check_examples(strategy, own.examples)
+    if not is_storable(own.guidance):
+        raise Refused("Guidance holds a character that no request can carry. Leave it out.")
     if not is_storable(own.parameters):
         raise Refused("Parameters hold a character that no request can carry. Leave it out.")
     if secret := next(filter(SECRET.search, own.parameters), None):
@@ -34,6 +39,10 @@ def is_storable(parameters: Mapping[str, Any]) -> bool:
     except UnicodeEncodeError:
         return False
     return "\\u0000" not in text
+
+
+def _shown(strategy: Strategy) -> set[str]:
+    return placeholders.used(strategy.step(strategy.last_step).prompt)
 
 
 def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
 """Stored versions of strategies, endpoints, and the items that a run may be over."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -76,21 +76,41 @@ def lacking(needs: str) -> str:
     )
 
 
-def sources(project: Project, needs: str, *, with_duplicates: bool = False) -> ItemQuerySet:
+def sources(
+    project: Project,
+    needs: str,
+    *,
+    with_duplicates: bool = False,
+    again: Collection[int] | None = None,
+) -> ItemQuerySet:
     """The items whose current texts have what a generator starts from: the "prompt", or "gold".
 
-    Resolved or not; what is called "input" is a prompt too. Of several with one source question
-    it is the first, unless duplicates are asked for.
+    Resolved or not, but for a text that people were asked about and turned down; what is called
+    "input" is a prompt too. Of several with one source question it is the first, unless
+    duplicates are asked for. Made `again` are those of these ids, which were made themselves.
     """
     every = Item.objects.in_project(project)
+    if tasktypes.of_project(project).awaits == needs:
+        every = reduce(ItemQuerySet.not_resolved_as, _dropped(project), every)
+    if again is not None:
+        some = every.of_tests().filter(pk__among=list(again))
+        return reduce(or_, (some.with_text(name) for name in FROM_TEXTS[needs]))
     found = reduce(or_, (every.sources(name) for name in FROM_TEXTS[needs]))
     return found if with_duplicates else found.first_of_clusters()
 
 
-def rows(project: Project, needs: str, *, with_duplicates: bool = False) -> list[dict[str, Any]]:
-    """What a run pins of each item that it may be over, in the order of the items."""
+def rows(
+    project: Project,
+    needs: str,
+    *,
+    with_duplicates: bool = False,
+    again: Collection[int] | None = None,
+) -> list[dict[str, Any]]:
+    """What a run pins of each item that it may be over, in the order of the items; `again` is for
+    generators (see `sources`)."""
     if needs in FROM_TEXTS:
-        made = sources(project, needs, with_duplicates=with_duplicates).order_by("position")
+        found = sources(project, needs, with_duplicates=with_duplicates, again=again)
+        made = found.order_by("position")
         current = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
         return list(
             made.values(
@@ -102,9 +122,9 @@ def rows(project: Project, needs: str, *, with_duplicates: bool = False) -> list
             )
         )
     # A resolution names its item and revision, so that this is one flat join.
-    found = items(project, needs, with_duplicates=with_duplicates)
+    resolved = items(project, needs, with_duplicates=with_duplicates)
     return list(
-        found.order_by("item__position").values(
+        resolved.order_by("item__position").values(
             "item_id",
             "revision_id",
             truth=F("value"),

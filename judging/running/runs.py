@@ -72,7 +72,7 @@ class Options:
             limit=self.limit,
             with_duplicates=self.with_duplicates,
             only=self.items,
-            axes=self.own.axes,
+            own=self.own,
         )
 
 

@@ -1,0 +1,75 @@
+"""What people turned down is made again, with what they said as guidance (study 000, section 3.4:
+instructions were refined by looking at what they made)."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal
+
+from annotation import remarks
+from annotation.models import Item, Membership, Project
+from judging.errors import Refused
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.pins import Own
+from judging.preparing import catalogue
+from judging.running import runs
+from judging.running.runs import Options
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """An item that was turned down, and what was said of it; "" if nothing but that."""
+
+    item: Item
+    said: str
+
+
+def rejected(project: Project, category: str) -> list[Rejected]:
+    """What was turned down of a category and not made again since, in the order of the items."""
+    items = list(remarks.rejected(project).filter(category=category))
+    said = remarks.of(project, {item.pk for item in items})
+    return [Rejected(item, said.get(item.pk, "")) for item in items]
+
+
+def counts(project: Project) -> dict[str, int]:
+    """How many of each category that is."""
+    counted: dict[str, int] = defaultdict(int)
+    for category in remarks.rejected(project).order_by().values_list("category", flat=True):
+        counted[category] += 1
+    return dict(counted)
+
+
+def strategies(project: Project, category: str) -> list[StrategyVersion]:
+    """The newest versions of the strategies that make a category, the project's own ones first."""
+    offered = [one for one in catalogue.offered(project) if one.strategy.generates]
+    fit = [one for one in offered if one.strategy.category == category]
+    return [one.version for one in sorted(fit, key=lambda one: not one.is_own)]
+
+
+def start(
+    project: Project,
+    category: str,
+    *,
+    items: Collection[int],
+    strategy: StrategyVersion,
+    endpoint: Endpoint,
+    member: Membership | None,
+    cap: Decimal | None = None,
+) -> Run:
+    """A run that makes items of these ids again. Raises `Refused` like `runs.start`, for a
+    strategy of another category, and where one of them was made again or taken out meanwhile."""
+    if strategy.strategy().category != category:
+        raise Refused(f"Strategy {strategy.slug} does not make {category}. Choose another.")
+    found = [one for one in rejected(project, category) if one.item.pk in items]
+    if len(found) < len(set(items)):
+        raise Refused("Some of these items were made again or decided anew since. Look again.")
+    guidance = {one.item.key: one.said for one in found if one.said}
+    if not guidance:
+        raise Refused("Choose items of which somebody said why they were turned down.")
+    return runs.start(
+        project,
+        strategy=catalogue.stored(strategy),
+        endpoint=endpoint,
+        member=member,
+        options=Options(items={one.item.pk for one in found}, own=Own(guidance=guidance), cap=cap),
+    )

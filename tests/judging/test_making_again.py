@@ -1,0 +1,129 @@
+"""What people turned down is made again, and the prompt says what they said of it."""
+
+import json
+
+import pytest
+
+from annotation import queue, remarks
+from annotation.models import Item, Project
+from annotation.submissions import Said
+from judging.calling import rendering
+from judging.errors import Refused
+from judging.making import again, bringing
+from judging.making.bringing import Wish
+from judging.models import Run
+from judging.pins import Own
+from judging.running import runs
+from tests.builders import make_item, make_member, make_project, say, take
+from tests.judging.builders_judging import answer_as, make_endpoint, make_run, make_strategy
+
+pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+
+NOBODY = "http://127.0.0.1:1/v1"
+PERTURBED = {"perturbed": "Nine legs.", "claim": "8 became 9.", "rationale": "It has eight."}
+
+
+def turned_down(project: Project, number: int = 1) -> list[Item]:
+    """Items that a person held for invalid, with a comment each."""
+    claim = {"claim": "8 became 6."}
+    items = [
+        make_item(project, f"made-{one}", texts=claim, cluster=f"{one:064x}")
+        for one in range(1, 1 + number)
+    ]
+    member = make_member(project)
+    for item in items:
+        said = f"Nobody would notice in {item.key}."
+        say(member, take(member), "invalid", comment=said)
+    return items
+
+
+def begin(project: Project, items: list[Item], slug: str = "generate-number-errors") -> Run:
+    return again.start(
+        project,
+        "number-errors",
+        items=[item.pk for item in items],
+        strategy=make_strategy(slug),
+        endpoint=make_endpoint(NOBODY),
+        member=None,
+    )
+
+
+def prompts(run: Run) -> list[str]:
+    requests = list(run.calls.values_list("request", flat=True))
+    return [body.decode() for body in rendering.bodies(run, requests).values()]
+
+
+def test_what_people_said_goes_into_the_prompt_and_no_name_does(project: Project) -> None:
+    items = turned_down(project, 2)
+    run = begin(project, items)
+    runs.plan(run)
+    [first, second] = sorted(prompts(run), key=lambda body: "made-2" in body)
+    assert "Nobody would notice in made-1." in first
+    assert "Nobody would notice in made-2." in second
+    assert "made-2" not in first
+    assert "Invalid." in first
+    assert "The change was: 8 became 6." in first
+    assert "annotator" not in first
+
+
+def test_the_requests_of_another_try_are_asked_anew(project: Project) -> None:
+    items = turned_down(project)
+    guided = begin(project, items)
+    runs.plan(guided)
+    items[0].refresh_from_db()
+    plain = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
+    runs.plan(plain)
+    assert "[BEGIN REMARKS]" in prompts(guided)[0]
+    assert "[BEGIN REMARKS]" not in prompts(plain)[0]
+    assert guided.digest != plain.digest
+
+
+def test_what_is_made_again_names_what_it_was_made_of_and_is_not_offered_twice(
+    project: Project,
+) -> None:
+    [item] = turned_down(project)
+    assert again.counts(project) == {"number-errors": 1}
+    run = begin(project, [item])
+    runs.plan(run)
+    answer_as(run, lambda prompt: json.dumps(PERTURBED))
+    runs.finish_if_done(run)
+    done = bringing.bring(Wish(run, project, bringing.Vetting()), None)
+    assert (done.report.new, done.opened) == (1, 1)
+    made = project.items.get(parent=item)
+    assert (made.category, made.cluster) == (item.category, item.cluster)
+    assert again.rejected(project, "number-errors") == []
+    with pytest.raises(Refused, match="made again or decided anew since"):
+        begin(project, [item])
+
+
+def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:
+    member = make_member(project)
+    item = make_item(project)
+    say(member, take(member), "valid")
+    assert again.rejected(project, item.category) == []
+    assert remarks.of(project, [item.pk]) == {item.pk: "Valid."}
+
+
+def test_a_strategy_must_make_the_category_and_take_guidance(project: Project) -> None:
+    items = turned_down(project)
+    with pytest.raises(Refused, match="does not make number-errors"):
+        begin(project, items, "generate-entity")
+    guidance = {"made-1": "Too easy."}
+    with pytest.raises(Refused, match="has no place for guidance"):
+        make_run(project, make_endpoint(NOBODY), own=Own(guidance=guidance))
+
+
+def test_gold_answers_that_people_turned_down_are_no_source() -> None:
+    project = make_project("prompts", task_type="gold-verification")
+    member = make_member(project)
+    for number in (1, 2):
+        make_item(project, f"q{number}", texts={"gold": f"{number}."}, category="")
+    answers = {"verdict": "wrong", "explanation": "No."}
+    queue.label(member, take(member).shown, Said(answers))
+    run = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
+    assert [one.item.key for one in run.outcomes.all()] == ["q2"]
+
+
+def test_the_versions_that_are_offered_make_the_category(project: Project) -> None:
+    [version] = again.strategies(project, "number-errors")
+    assert version.slug == "generate-number-errors"

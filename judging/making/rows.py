@@ -11,6 +11,7 @@ from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
 from judging.models import Reading, Run
+from judging.replies import unfit
 
 ORIGIN = "generated"
 # What one task calls its prompt another calls its input.
@@ -84,12 +85,11 @@ def rows(run: Run, target: Project) -> Iterator[Made]:
     """Each reply as a row of the target, in the order of the items."""
     task, strategy = tasktypes.of_project(target), run.asked()
     here = target.pk == run.project_id
-    what = strategy.category or strategy.slug.removeprefix("generate-")
     for line, said in enumerate(every(run), start=1):
         values = {name: value for name, value in said.fields.items() if name.startswith(GOLD)}
         values |= _texts(task, said, _parts(run, said)) | _facts(run, said)
         values |= {
-            "key": f"{said.key}+{what}.{run.number}.{said.sample + 1}",
+            "key": f"{said.key}{mark(run)}{said.sample + 1}",
             "category": strategy.category or said.category,
             "ability": said.ability,
             "source_ability": said.source_ability or said.ability,
@@ -100,6 +100,12 @@ def rows(run: Run, target: Project) -> Iterator[Made]:
             values["source_item"] = said.key
             values["source_project"] = run.project.slug
         yield Made(f"run {run.number}", line, values, said.key if here else "")
+
+
+def mark(run: Run) -> str:
+    """What the keys of all rows of a run have between the source's key and the sample's number."""
+    strategy = run.asked()
+    return f"+{strategy.category or strategy.slug.removeprefix('generate-')}.{run.number}."
 
 
 def every(run: Run) -> Iterator[Said]:
@@ -120,8 +126,11 @@ def every(run: Run) -> Iterator[Said]:
         "value",
     )
     ordered = found.order_by(f"{item}__position", f"{call}__sample")
-    for row in ordered.values_list(*columns).iterator(chunk_size=200):
-        yield Said(*row)
+    strategy = run.asked()
+    for said in map(Said._make, ordered.values_list(*columns).iterator(chunk_size=200)):
+        # Of several samples some may be of use where others are not.
+        if not unfit.cause(strategy, said.value, said.texts):
+            yield said
 
 
 def _made(run: Run, task: TaskType) -> set[str]:

@@ -136,6 +136,15 @@ def test_perturbed_answers_become_items_of_another_project_with_where_they_come_
     assert bring(run, project)["unchanged"] == 4
 
 
+def test_of_several_samples_those_of_no_use_stay_out(project: Project) -> None:
+    [source] = make_items(project, 1)
+    run = make_run(project, make_endpoint(NOBODY), "generate-number-errors", samples=2)
+    replies = iter([PERTURBED, PERTURBED | {"perturbed": source.revision().texts["gold"]}])
+    ended(run, lambda prompt: json.dumps(next(replies)))
+    assert run.outcomes.get().values == {"made": 1, "missing": {"echoed": 1}}
+    assert bring(run)["new"] == 1
+
+
 def test_in_the_project_of_their_gold_answers_items_name_their_parents(project: Project) -> None:
     [source] = make_items(project, 1)
     run = perturbed(project)

@@ -19,6 +19,7 @@ urlpatterns = [
     path("", include("annotation.api.assigning")),
     path("", include("annotation.api.snapshots")),
     path("", include("judging.api.making")),
+    path("", include("judging.api.bringing")),
     path("", include("judging.api.runs")),
     path("", include("judging.api.results")),
     path("", include("judging.api.paper")),

@@ -29,7 +29,7 @@ WRITES = {
     ),
     "manage": (
         "api-known api-known-release api-assignments api-assignments-back api-priorities"
-        " api-archives api-endpoints api-endpoint"
+        " api-archives api-run-items api-endpoints api-endpoint"
         " api-member api-hand-over api-invitations api-invitation"
         " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
         " api-imports api-import-columns api-import-start api-import-cancel"

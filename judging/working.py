@@ -44,11 +44,12 @@ def _import_is_there(job: Job) -> bool:
 @dataclass(frozen=True)
 class Kind:
     """How jobs of one kind are shown. `page` is the name of the page they were asked for on, which
-    takes the job's number if `numbered`."""
+    takes a number if `numbered`: that of the job, or what else of it is the `place`."""
 
     title: str
     page: str = ""
     numbered: bool = False
+    place: Callable[[Job], int | None] = lambda job: job.result.get("number")
     of: Callable[[Job], str] = lambda job: ""
     state: Callable[[Job], str] = lambda job: job.state
     sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
@@ -73,7 +74,13 @@ KINDS: dict[str, Kind] = {
         sees=lambda member: Q(result__table__in=exporting.offered(member)),
     ),
     archives.KIND: Kind("Archive of results", "archives"),
-    bringing.KIND: Kind("Items of a run", of=lambda job: f"run {job.result['run']}"),
+    bringing.KIND: Kind(
+        "Items of a run",
+        "run-bring-in",
+        numbered=True,
+        place=lambda job: int(job.result["run"]),
+        of=lambda job: f"run {job.result['run']}, into {job.result['into']}",
+    ),
     snapshots.KIND: Kind(
         "Snapshot",
         "snapshots",
@@ -98,7 +105,8 @@ class Entry:
     message: str
     page: str = ""
     number: int | None = None
-    numbered: bool = False
+    # The number in the address of the page, if that takes one.
+    place: int | None = None
     of: str = ""
     done: int | None = None
     total: int | None = None
@@ -216,7 +224,7 @@ def _of_job(job: Job, member: Membership) -> Entry:
         message=job.message,
         page=kind.page,
         number=number,
-        numbered=kind.numbered,
+        place=kind.place(job) if kind.numbered else None,
         of=kind.of(job),
         # What counts nothing has no progress to show.
         done=job.done if job.done or job.total else None,
@@ -238,7 +246,7 @@ def _of_run(run: Run, member: Membership) -> Entry:
         message=run.reason,
         page="run",
         number=run.number,
-        numbered=True,
+        place=run.number,
         of=f"{run.strategy.slug} at {run.endpoint.name}",
         done=items.items - items.pending,
         total=items.items,

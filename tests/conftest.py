@@ -8,6 +8,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -124,8 +125,9 @@ def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker does jobs here: a program of its own could not see what a test has not committed."""
 
     def run(command: list[str], **_: Any) -> Ended:
-        call_command(*command[2:])
-        return Ended(0, "")
+        printed = StringIO()
+        call_command(*command[2:], stdout=printed)
+        return Ended(0, "", (printed.getvalue().splitlines() or [""])[-1])
 
     monkeypatch.setattr(programs, "run", run)
 

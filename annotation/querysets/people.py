@@ -20,6 +20,16 @@ class ProjectQuerySet(models.QuerySet["Project"]):
             return live
         return live.filter(members__account=account, members__active=True)
 
+    def led_by(self, account: Account) -> ProjectQuerySet:
+        """Those where the account may do what leads do."""
+        from annotation.models import RIGHTS
+
+        live = self.filter(archived_at__isnull=True)
+        if account.is_superuser:
+            return live
+        lead = {"members__active": True, "members__role__in": RIGHTS["manage"]}
+        return live.filter(members__account=account, **lead)
+
     def with_role_of(self, account: Account) -> ProjectQuerySet:
         """With `my_role`; null for a site admin without a place in the project."""
         from annotation.models import Membership

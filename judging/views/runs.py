@@ -16,6 +16,7 @@ from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
 from judging import pins, tasks
 from judging.engine import watching
+from judging.making import choosing
 from judging.models import Run
 from judging.preparing import offering
 from judging.providers import PROVIDERS
@@ -143,6 +144,7 @@ def _related(run: Run) -> dict[str, Any]:
         "derived": run.derived.for_results(),
         "explains": offering.explained(run.project).filter(pk=run.pk).exists(),
         "readable": reparsing.is_readable(run),
+        "comes_in": run.generates and not choosing.why_not(run),
         **(_drift(run) if run.occasion else {}),
     }
 

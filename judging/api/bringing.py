@@ -1,0 +1,109 @@
+"""The API where what a generator run made becomes items, and how far that is."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access
+from annotation.api.answering import JobFields, Unprocessable, checked
+from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
+from annotation.errors import FieldError
+from annotation.making import Vetting
+from annotation.models import Job, Membership
+from judging.api.answering import DONE_ONCE, RUN, done, found
+from judging.making import bringing, choosing
+from judging.models import Run
+
+
+class BringAskedSerializer(serializers.Serializer[Any]):
+    """Into which project the replies come, empty for the one that the page would choose. `share`
+    percent of each category people see at once; null: 25 of gold answers, all of others. The rest
+    waits, or with `accept` is taken for what it was made for, where that should cost nothing. What
+    is flagged as in `aside` waits."""
+
+    into = serializers.SlugField(default="", allow_blank=True, max_length=80)
+    share = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=100)
+    accept = serializers.BooleanField(default=False)
+    aside = serializers.ListField(
+        child=serializers.ChoiceField(choices=[*choosing.FLAGS.items()]),
+        default=[*choosing.USUAL_FLAGS],
+        max_length=len(choosing.FLAGS),
+    )
+
+
+class BroughtSerializer(serializers.Serializer[Any]):
+    """What became of the replies: `new` and `unchanged` ones, `bad` and `conflicts` that did not
+    come in, the first of them in words as `problems`; of the items those that people get (`opened`
+    anew), that were `accepted` unseen, and that are `waiting`."""
+
+    new = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    bad = serializers.IntegerField()
+    conflicts = serializers.IntegerField()
+    opened = serializers.IntegerField()
+    accepted = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    problems = serializers.ListField(child=serializers.CharField())
+
+
+class BringSerializer(JobFields):
+    """A time that the replies of a run were brought in; `brought` is null until it ended. A job
+    like others, it is cancelled or done again among them."""
+
+    run = serializers.IntegerField(source="result.run")
+    into = serializers.CharField(source="result.into")
+    share = serializers.IntegerField(source="result.share")
+    accept = serializers.BooleanField(source="result.accept")
+    aside = serializers.ListField(source="result.aside", child=serializers.CharField())
+    brought = BroughtSerializer(source="result.brought", default=None, allow_null=True)
+
+
+class BringList(ListAPIView[Job]):
+    """The times that what a run made was brought in, the last first."""
+
+    serializer_class = BringSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Job]:
+        if getattr(self, "swagger_fake_view", False):
+            return Job.objects.none()
+        lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
+        return bringing.of_run(found(lead, self.kwargs["number"])).order_by("-pk")
+
+    @extend_schema(
+        operation_id="projects_runs_items_create",
+        parameters=[KEY],
+        request=BringAskedSerializer,
+        responses={201: BringSerializer, **DONE_ONCE},
+    )
+    @once("manage")
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        """Have a worker make items of what a generator run made."""
+        lead = access.member_for(request, slug, right="manage")
+        run = found(lead, number)
+        said = checked(BringAskedSerializer(data=request.data))
+        try:
+            job = done(lambda: _wanted(lead, run, said))
+        except FieldError as problem:
+            errors = {problem.field: [str(problem)]}
+            raise Unprocessable("The body cannot be used.", errors) from problem
+        return Response(BringSerializer(job).data, status=201)
+
+
+def _wanted(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
+    into = said["into"] or choosing.usual_target(run, choosing.targets(run, lead.account))
+    share = choosing.usual_share(run) if said["share"] is None else said["share"]
+    vetting = Vetting(share=share, accept=said["accept"], aside=frozenset(said["aside"]))
+    wish = choosing.wish(run, lead.account, into, vetting)
+    return bringing.want(wish, access.seated(lead))
+
+
+urlpatterns = [path(RUN + "items/", BringList.as_view(), name="api-run-items")]

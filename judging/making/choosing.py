@@ -1,0 +1,139 @@
+"""What a lead can choose when the replies of a run come in: where to, for whom, and a look at the
+first of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from annotation import diffing, tasktypes, taxonomy
+from annotation.diffing import Difference
+from annotation.errors import FieldError
+from annotation.making import Vetting
+from annotation.models import Account, Job, Project
+from judging.errors import Refused
+from judging.making import bringing, rows
+from judging.making.bringing import Wish
+from judging.models import Outcome, Run
+
+# So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
+OF_GOLD, OF_OTHERS = 25, 100
+# The rules of `perturbers.flags`, in words; the first ones leave nothing to vet.
+FLAGS = {
+    "identical": "it is the gold answer",
+    "white-space-only": "only white space differs from the gold answer",
+    "empty": "there is no text",
+    "duplicate": "another one of the same gold answer says the same",
+    "language": "it is in another language",
+    "bound": "more than 60 % of the words differ",
+    "truncated": "it ends in the midst of a sentence",
+    "claim": "it is not what its category is made of",
+}
+USUAL_FLAGS = ("identical", "white-space-only", "empty")
+SHOWN = 3
+# Characters of a text that are shown; a longer one is cut.
+LONG = 6_000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row to come: the key, the difference to the text it was made from if the task shows one,
+    and other texts by their titles."""
+
+    key: str
+    difference: Difference | None
+    texts: Mapping[str, str]
+
+
+def why_not(run: Run) -> str:
+    """Why nothing of a run can come in now, in words; "" if something can."""
+    if not run.generates or run.asked().frame not in rows.PARTS:
+        return f"Run {run.number} makes no texts of items."
+    if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        return f"Run {run.number} goes on. Let it end, or pause it."
+    made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
+    return "" if made else f"Run {run.number} made nothing. Its page says by what causes."
+
+
+def targets(run: Run, account: Account | None) -> list[Project]:
+    """The projects that what a run made can come into, of those where the account is lead; its own
+    first. Where its items wait for just that it is no other one."""
+    if account is None:
+        return []
+    led = Project.objects.led_by(account).select_related("task_type")
+    found = sorted(led, key=lambda one: (one.pk != run.project_id, one.name))
+    if rows.in_place(run, run.project):
+        return [one for one in found if one.pk == run.project_id]
+    return [one for one in found if _fits(run, one)]
+
+
+def usual_target(run: Run, offered: list[Project]) -> str:
+    """The slug of the project that is chosen unless a person says otherwise: the one that the last
+    replies of the run's project came into, else its own or the only one; "" if none is."""
+    slugs = [one.slug for one in offered]
+    before = Job.objects.filter(project=run.project_id, kind=bringing.KIND).order_by("-pk").first()
+    if before and before.result["into"] in slugs:
+        return str(before.result["into"])
+    return slugs[0] if len(slugs) == 1 or run.project.slug in slugs else ""
+
+
+def usual_share(run: Run) -> int:
+    return OF_GOLD if rows.in_place(run, run.project) else OF_OTHERS
+
+
+def may_accept(run: Run) -> bool:
+    """Whether what people do not see may be taken for what it was made for: only where the change
+    should cost nothing, so that a wrong one makes no evaluator look blind."""
+    return run.asked().category in {one.slug for one in taxonomy.load().score_invariant()}
+
+
+def wish(run: Run, account: Account | None, into: str, vetting: Vetting) -> Wish:
+    """What a lead wants. Raises `Refused`, or `FieldError` by what was chosen, for what cannot be
+    had."""
+    if problem := why_not(run):
+        raise Refused(problem)
+    offered = {one.slug: one for one in targets(run, account)}
+    if into not in offered:
+        named = ", ".join(offered) or "none where you are lead"
+        raise FieldError(f"Choose a project that takes these: {named}.", "into")
+    if vetting.accept and not may_accept(run):
+        raise FieldError("Only what should cost nothing is accepted unseen.", "accept")
+    return Wish(run, offered[into], vetting)
+
+
+def preview(run: Run, target: Project) -> list[Shown]:
+    """The first rows as they would come in."""
+    if rows.in_place(run, target):
+        made = islice(rows.answers(run), SHOWN)
+        return [Shown(one.key, None, {"Gold answer": _cut(one.text)}) for one in made]
+    return [_shown(target, one.values) for one in islice(rows.rows(run, target), SHOWN)]
+
+
+def _fits(run: Run, target: Project) -> bool:
+    try:
+        rows.check(run, target)
+    except Refused:
+        return False
+    return True
+
+
+def _shown(target: Project, values: Mapping[str, Any]) -> Shown:
+    task = tasktypes.of_project(target)
+    compared = task.diff or ()
+    pair = [str(values.get(name) or "") for name in compared]
+    if pair and max(map(len, pair)) <= LONG:
+        rest = [text for text in task.texts if text.name not in compared]
+        return Shown(values["key"], diffing.compare(*pair), dict(_texts(rest, values)))
+    return Shown(values["key"], None, dict(_texts(task.texts, values)))
+
+
+def _texts(texts: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        value = values.get(text.name)
+        parts = value if isinstance(value, list) else [value]
+        if said := "\n\n".join(str(part) for part in parts if part):
+            yield text.title, _cut(said)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[:LONG]}…"

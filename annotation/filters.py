@@ -7,6 +7,7 @@ import django_filters as filters
 from django import forms
 
 from annotation import taxonomy
+from annotation.importing import flagging
 from annotation.leads import behind
 from annotation.models import Item, Label, Project, Resolution
 from annotation.querysets import ItemQuerySet, LabelQuerySet
@@ -15,7 +16,6 @@ UNRESOLVED = "none"
 TESTS = [("tests", "Neither repeats nor for practice")]
 # What is asked of one label.
 OF_LABEL = ("annotator", "choice", "longer_than")
-FLAGS = [("identical", "Identical"), ("white-space-only", "White space only")]
 
 
 def _categories() -> list[tuple[str, str]]:
@@ -47,7 +47,9 @@ class ItemFilter(filters.FilterSet):
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
-    flag = filters.ChoiceFilter(choices=FLAGS, method="flagged", empty_label="Any", label="Flag")
+    flag = filters.ChoiceFilter(
+        choices=[*flagging.TITLES.items()], method="flagged", empty_label="Any", label="Flag"
+    )
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
     longer_than = filters.NumberFilter(

@@ -2,11 +2,17 @@
 
 from array import array
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.db.models import F
+from django.db.models.fields.json import KT
+
+from annotation import digests, tasktypes
 from annotation.importing.drafts import Draft
+from annotation.importing.flagging import DUPLICATE
 from annotation.models import Item, Project, Resolution, Revision
+from annotation.querysets.abilities import SUGGESTION
 from formats.rows import BadRow
 
 
@@ -41,7 +47,7 @@ class Known:
     def others(self, draft: Draft) -> list[str]:
         """What the draft says otherwise, beside the texts."""
         said = _said(draft)
-        return [name for name in said if said[name] != self.facts[name]]
+        return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
     def is_decided_otherwise(self, draft: Draft) -> bool:
         said = _decided(draft)
@@ -144,6 +150,39 @@ def sort_out(drafts: list[Draft], known: dict[str, Entry], report: Report) -> li
     return fresh
 
 
+def with_duplicates(project: Project, drafts: list[Draft]) -> list[Draft]:
+    """The drafts, and flagged those made here whose answer another item with the same source
+    question has, among these or in the project, but for white space. One query, which reads
+    nothing but answers, where any was made here, else none."""
+    compared = tasktypes.of_project(project).diff
+    if compared is None or not any(draft.is_made_here for draft in drafts):
+        return drafts
+    seen = _answers_of(project, compared[1], {d.cluster for d in drafts if d.is_made_here})
+    return [_marked(draft, compared[1], seen) for draft in drafts]
+
+
+def _answers_of(project: Project, name: str, clusters: set[str]) -> dict[str, str]:
+    """The key of an item by the digest of its source question and its answer."""
+    items = Item.objects.in_project(project).filter(cluster__among=clusters)
+    current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
+    told = current.annotate(said=KT(f"texts__{name}"))
+    found = told.values_list("item__cluster", "said", "item__key").order_by()
+    return {_print(cluster, said or ""): key for cluster, said, key in found.iterator()}
+
+
+def _marked(draft: Draft, name: str, seen: dict[str, str]) -> Draft:
+    said = draft.texts.get(name, "")
+    if not draft.is_made_here or not isinstance(said, str):
+        return draft
+    first = seen.setdefault(_print(draft.cluster, said), draft.key)
+    again = first != draft.key
+    return replace(draft, flags=(*draft.flags, DUPLICATE)) if again else draft
+
+
+def _print(cluster: str, said: str) -> str:
+    return digests.of_written(f"{cluster} {' '.join(said.split())}")
+
+
 def _cannot_repeat(draft: Draft, known: dict[str, Entry]) -> str:
     if not draft.repeats:
         return ""
@@ -196,6 +235,16 @@ def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
         "fields": item.fields,
         "known": (known.values, known.comment) if known else None,
     }
+
+
+def _agrees(name: str, said: Any, known: Any) -> bool:
+    """Whether a row says what is known, or leaves open what came since: to which ability people
+    sorted the item, and which one was suggested to them."""
+    if name in ("ability", "source_ability") and not said:
+        return True
+    if name == "fields":
+        known = {one: value for one, value in known.items() if one in said or one not in SUGGESTION}
+    return bool(said == known)
 
 
 def _said(draft: Draft) -> dict[str, Any]:

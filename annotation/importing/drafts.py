@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation import answers, digests, tasktypes, taxonomy
 from annotation.errors import FieldError
-from annotation.importing import flagging, returned
+from annotation.importing import returned
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -57,6 +57,10 @@ class Draft:
     @cached_property
     def digest(self) -> str:
         return digests.of_written(self.written)
+
+    @property
+    def is_made_here(self) -> bool:
+        return isinstance(self.row, returned.Made) and self.was is None
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this draft, turned down after all."""
@@ -127,7 +131,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         repeats=words["repeats"],
         texts=texts,
         fields={name: value for name, value in values.items() if name not in apart},
-        flags=() if words["repeats"] else flagging.of(texts, task.diff),
+        flags=returned.flags_of(row, texts, task, kind["category"]),
         known=known,
         decided=decided,
         was=was,

@@ -1,7 +1,27 @@
-"""What asks for a look at the two texts that a task type compares; pure."""
+"""What asks for a look at the two texts that a task type compares; pure.
 
-from collections.abc import Mapping
+An item keeps the names of rules alone; why is said again from the texts that are shown.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from perturbers import flags as rules
+
+# Every rule, in words; the first two hold for every item, the others for what was made here.
+TITLES = {
+    "identical": "Identical",
+    "white-space-only": "White space only",
+    "empty": "Empty",
+    "claim": "Not what the category asks for",
+    "bound": "Too much differs",
+    "language": "Another language",
+    "truncated": "Ends in the midst",
+    "duplicate": "Like another one",
+}
+DUPLICATE = "duplicate"
+_LIKE_ANOTHER = "Another item with the same source question has the same answer."
+_OF_OTHERS = "By the texts that are shown, the rules of this place do not see why."
 
 
 def of(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:
@@ -14,6 +34,34 @@ def of(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str,
     if not _differ_in_a_word(before, after) and before.split() == after.split():
         return ("white-space-only",)
     return ()
+
+
+def of_made(
+    texts: Mapping[str, Any], compared: tuple[str, str] | None, category: str
+) -> tuple[str, ...]:
+    """The names of all rules that see something in texts that were made for a category."""
+    return tuple(dict.fromkeys(one.rule for one in _seen(texts, compared, category)))
+
+
+def reasons(
+    flags: Iterable[str],
+    texts: Mapping[str, Any],
+    compared: tuple[str, str] | None,
+    category: str,
+) -> list[tuple[str, str]]:
+    """Each flag that an item has, by its title, with why, as these texts show it."""
+    seen = {one.rule: one.reason for one in _seen(texts, compared, category)}
+    seen[DUPLICATE] = _LIKE_ANOTHER
+    return [(TITLES.get(flag, flag), seen.get(flag, _OF_OTHERS)) for flag in flags]
+
+
+def _seen(
+    texts: Mapping[str, Any], compared: tuple[str, str] | None, category: str
+) -> list[rules.Flag]:
+    before, after = (texts.get(name, "") for name in compared or ("", ""))
+    if compared is None or not isinstance(before, str) or not isinstance(after, str):
+        return []
+    return rules.flags(category, before, after)
 
 
 def _differ_in_a_word(before: str, after: str) -> bool:

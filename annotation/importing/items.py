@@ -14,7 +14,15 @@ from django.utils import timezone
 
 from annotation import answers, assigning, bulk, tasktypes, writing
 from annotation import known as known_answers
-from annotation.importing.comparing import Entry, Imagined, Report, keys_of, known_of, sort_out
+from annotation.importing.comparing import (
+    Entry,
+    Imagined,
+    Report,
+    keys_of,
+    known_of,
+    sort_out,
+    with_duplicates,
+)
 from annotation.importing.drafts import Draft
 from annotation.models import (
     Event,
@@ -70,12 +78,13 @@ def store(
             if number == 1:
                 # Without, PostgreSQL takes the table for empty and reads all of it for each batch.
                 bulk.counted(Item._meta.db_table)
+            marked = with_duplicates(project, good)
             with writing.transact():
                 # A crash ends the import, which is then begun anew, and finds what is lacking.
                 bulk.lazily()
                 bulk.by_index()
                 _lock(project)
-                fresh = sort_out(good, known_of(project, good), report)
+                fresh = sort_out(marked, known_of(project, marked), report)
                 _insert(project, fresh, accept=accept, places=places)
             log.grown(sum(len(draft.written) for draft in good))
     _record(project, report, accept, member)

@@ -1,11 +1,13 @@
 """Rows of an exported table of items, which come back as the items that they were; pure."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from annotation import answers, tasktypes
+from annotation.importing import flagging
 from formats.rows import BadRow, Row
 from formats.writers import undefused
 
@@ -16,6 +18,9 @@ KEPT = ("key", "category", "source_ability", "origin", "purpose", "cluster")
 HELD = "resolution"
 SOURCES = ("labels", "adjudicated", "imported")
 SHORT = 40
+# What a machine found odd stays as it was found; nothing finds more than this.
+_FLAG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+MOST_FLAGS = 20
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,10 @@ class Made(Row):
 
 @dataclass(frozen=True, slots=True)
 class Returned(Made):
-    """A row as it would be imported for the first time, with what it says beside: the number of
-    its revision, and what was held true of it, None if nothing was."""
+    """A row as it would be imported for the first time, with what it says beside: its flags, the
+    number of its revision, and what was held true of it, None if nothing was."""
 
+    flags: tuple[str, ...] = ()
     revision: int = 1
     held: Held | None = None
 
@@ -58,6 +64,20 @@ def restored(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator
             yield _restored(row, task)
         except _Fault as fault:
             yield BadRow(row.file, row.line, str(fault), "is not as an export has it.")
+
+
+def flags_of(
+    row: Row, texts: Mapping[str, Any], task: tasktypes.TaskType, category: str
+) -> tuple[str, ...]:
+    """Those that a file brings back, else by all rules what was made here; of other rows, which may
+    be a million, only whether the texts differ at all."""
+    if isinstance(row, Returned):
+        return row.flags
+    if row.values.get("repeats"):
+        return ()
+    if isinstance(row, Made):
+        return flagging.of_made(texts, task.diff, category)
+    return flagging.of(texts, task.diff)
 
 
 class _Fault(ValueError):
@@ -87,7 +107,8 @@ def _restored(row: Row, task: tasktypes.TaskType) -> Returned:
     parent = told.plain("parent") or ""
     if not isinstance(parent, str):
         raise _Fault("parent")
-    return Returned(row.file, row.line, values, parent, dose, told.number("revision"), held)
+    flags, revision = told.slugs("flags"), told.number("revision")
+    return Returned(row.file, row.line, values, parent, dose, flags, revision, held)
 
 
 def _held(told: "_Cells") -> Held:
@@ -133,6 +154,13 @@ class _Cells:
             raise _Fault(name)
         return found
 
+    def slugs(self, name: str) -> tuple[str, ...]:
+        value = self._values[name]
+        found = self._json(name, list, value or "[]") if self._is_table else value
+        if not isinstance(found, list) or len(found) > MOST_FLAGS or not all(map(_is_slug, found)):
+            raise _Fault(name)
+        return tuple(dict.fromkeys(found))
+
     def number(self, name: str) -> int:
         value = self._values[name]
         digits = str(value)
@@ -149,3 +177,7 @@ class _Cells:
         if not isinstance(found, kind):
             raise _Fault(name)
         return found
+
+
+def _is_slug(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= SHORT and bool(_FLAG.fullmatch(value))

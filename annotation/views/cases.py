@@ -27,7 +27,8 @@ from annotation import (
 from annotation import taxonomy as categories
 from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
-from annotation.models import Account, Item, Label, Membership
+from annotation.importing import flagging
+from annotation.models import Account, Item, Label, Membership, Revision
 
 A_PAGE = 50
 # Asked below the task's own fields, in the same way and with the same keys.
@@ -199,6 +200,7 @@ def _paint(
         "texts": revision.texts,
         "category": categories.load().find(item.category),
         "difference": diffs.of(revision) if task.diff else None,
+        "flags": _flags(task, item, revision) if member.is_lead else [],
         "said": [_in_words(task, said) for said in shown.said],
         "asked": (*task.fields, _why(required=shown.disagree), _comment()),
         "answers": _begun(request, task, shown),
@@ -213,6 +215,10 @@ def _paint(
     }
     status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
     return render(request, "annotation/adjudicate/case.html", context, status=status)
+
+
+def _flags(task: tasktypes.TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
+    return flagging.reasons(item.flags, shown.texts, task.diff, item.category)
 
 
 def _in_words(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:

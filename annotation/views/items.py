@@ -12,6 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from annotation import access, answers, commenting, diffs, seeing, tasktypes
 from annotation.filters import ItemPageFilter
+from annotation.importing import flagging
 from annotation.models import Item, Label, Membership, Resolution, Revision
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
@@ -77,7 +78,8 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "labels": Label.objects.of_item(found).for_page(),
         "comments": commenting.of_item(member, found, now=timezone.now()),
     }
-    return render(request, "annotation/item.html", context | _facts(member, task, found))
+    context |= _facts(member, task, found) | {"flags": _flags(task, found, revision)}
+    return render(request, "annotation/item.html", context)
 
 
 def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
@@ -90,6 +92,10 @@ def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
         "held": answers.in_words(task, beside),
         "own_fields": item.fields.items() if member.can_see_results else [],
     }
+
+
+def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
+    return flagging.reasons(item.flags, shown.texts, task.diff, item.category)
 
 
 def _shown(item: Item, number: str) -> Revision:

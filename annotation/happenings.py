@@ -4,6 +4,7 @@ Other packages add theirs when they are loaded; a test finds every kind that is 
 """
 
 KINDS = {
+    "ability": "ability set",
     "account": "account",
     "answers": "answers given to prompts",
     "ask for adjudication": "adjudication asked for",

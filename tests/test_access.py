@@ -104,6 +104,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/verify/undo/": {"GET": "label", "POST": "label"},
     "projects/<slug:slug>/adjudicate/": {"GET": "adjudicate", "POST": "adjudicate"},
     "projects/<slug:slug>/adjudicate/<path:key>/": {"GET": "adjudicate", "POST": "adjudicate"},
+    "projects/<slug:slug>/abilities/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/assign/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/baseline/rows.csv": {"GET": "manage"},

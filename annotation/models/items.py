@@ -4,6 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.querysets import ItemQuerySet
+from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY
 from annotation.querysets.items import OF_KIND
 
 
@@ -59,6 +60,21 @@ class Item(models.Model):
     def revision(self, number: int | None = None) -> "Revision":
         """The revision of this number, by default the current one."""
         return self.revisions.get(number=self.revision_number if number is None else number)
+
+    def sort_into(self, ability: str) -> None:
+        """Of this ability from now on; so is what is made of its answer."""
+        self.ability = self.source_ability = ability
+        self.save(update_fields=["ability", "source_ability"])
+
+    def suggest(self, ability: str, by: str) -> bool:
+        """Keep which ability somebody suggests, in place of what was suggested before; False if
+        the same is said already."""
+        said = {SUGGESTED: ability, SUGGESTED_BY: by}
+        if self.fields.items() >= said.items():
+            return False
+        self.fields = {**self.fields, **said}
+        self.save(update_fields=["fields"])
+        return True
 
     def value_of(self, name: str) -> Any:
         """A column of its kind, or a field that the import gave; None if it has none."""

@@ -21,7 +21,6 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from annotation.querysets.abilities import ByAbility
 from annotation.querysets.counting import Tenths, counts
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ OF_KIND = ("category", "ability", "source_ability", "origin")
 TRUTHS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
-class ItemQuerySet(ByAbility):
+class ItemQuerySet(models.QuerySet["Item"]):
     def locked(self) -> ItemQuerySet:
         """For this transaction alone; waits for whoever has them."""
         return self.select_for_update(no_key=True, of=("self",))
@@ -74,10 +73,7 @@ class ItemQuerySet(ByAbility):
 
     def lacking(self, text: str) -> ItemQuerySet:
         """Those whose current texts do not have this one."""
-        from annotation.models import Revision
-
-        revisions = Revision.objects.filter(item=OuterRef("pk"), texts__has_key=text)
-        return self.filter(~Exists(revisions.filter(number=OuterRef("revision_number"))))
+        return self.exclude(pk__in=self.with_text(text).values("pk"))
 
     def first_of_clusters(self) -> ItemQuerySet:
         """Of several with one source question the first, among those of this set."""

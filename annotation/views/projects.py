@@ -45,6 +45,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "abilities": reports.by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
+        "sorts": bool(tasktypes.of_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)
 

@@ -1,0 +1,49 @@
+"""Items by their ability: what is sorted already, and what a model would say of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import Case, F, Value, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Left
+
+from annotation import taxonomy
+
+if TYPE_CHECKING:
+    from annotation.models import Item
+    from annotation.querysets.items import ItemQuerySet
+
+# Among the fields of an item: the ability that somebody else than a person suggests, and who.
+SUGGESTED, SUGGESTED_BY = "suggested_ability", "suggested_by"
+SUGGESTION = (SUGGESTED, SUGGESTED_BY)
+
+
+def unsorted(items: ItemQuerySet) -> ItemQuerySet:
+    """Those of no ability that prompts are sorted into; a file may have called it otherwise."""
+    return items.exclude(ability__in=_slugs())
+
+
+def suggested(items: ItemQuerySet) -> ItemQuerySet:
+    """Those that are not sorted yet and for which there is a suggestion."""
+    return unsorted(items).filter(fields__has_key=SUGGESTED)
+
+
+def unsorted_first(items: ItemQuerySet) -> ItemQuerySet:
+    rank = Case(When(ability__in=_slugs(), then=Value(1)), default=Value(0))
+    return items.alias(rank=rank).order_by("rank", "position")
+
+
+def beginnings(items: Iterable[Item], text: str, length: int) -> dict[int, str]:
+    """The first so many characters of a text of each as it is now, by the item's id."""
+    from annotation.models import Revision
+
+    start = Left(Cast(KeyTextTransform(text, "texts"), models.TextField()), length)
+    current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
+    return dict(current.annotate(start=start).values_list("item", "start"))
+
+
+def _slugs() -> list[str]:
+    return [ability.slug for ability in taxonomy.load().sorts()]

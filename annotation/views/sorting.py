@@ -1,0 +1,167 @@
+"""Prompts sorted into abilities: a list worked by keys, with plain forms beneath."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+from django.views.decorators.vary import vary_on_headers
+
+from annotation import access, sorting, tasktypes, taxonomy
+from annotation.errors import Refused
+from annotation.models import Account, Item, Membership
+from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY, beginnings
+from annotation.sorting import Sorted, Wish
+from annotation.tasktypes import TaskType
+from annotation.views.painting import HtmxRequest
+
+A_PAGE = 50
+# Characters of a prompt: more is on the page of the item.
+READ, FIRST = 4_000, 240
+
+
+@dataclass(frozen=True)
+class Row:
+    """A prompt as it is listed: how it begins, and as much of it as is read here."""
+
+    item: Item
+    text: str
+
+    @property
+    def start(self) -> str:
+        return " ".join(self.text[: 2 * FIRST].split())[:FIRST]
+
+    @property
+    def folds(self) -> bool:
+        return self.start != self.text.strip()
+
+    @property
+    def goes_on(self) -> bool:
+        return len(self.text) == READ
+
+    @property
+    def suggested(self) -> str:
+        """The ability that is suggested, unless the item has it already."""
+        slug = str(self.item.fields.get(SUGGESTED, ""))
+        return "" if slug == self.item.ability else slug
+
+    @property
+    def by(self) -> str:
+        return str(self.item.fields.get(SUGGESTED_BY, ""))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+@never_cache
+@login_required
+def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The prompts, fifty a page, those that are not sorted yet first; a POST sorts some of them."""
+    lead = access.member_for(request, slug, right="manage")
+    which = request.GET.get("which", "all")
+    which = which if which in sorting.WHICH else "all"
+    if request.method == "POST":
+        return _sort(request, access.seated(lead), which)
+    return render(request, "annotation/sorting.html", _context(request, lead, which))
+
+
+def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
+    """Do what was asked; for a script the changed rows alone, else the same page anew."""
+    try:
+        done = (
+            sorting.undo(lead) if "undo" in request.POST else sorting.sort(lead, _wishes(request))
+        )
+    except Refused as refused:
+        if not request.htmx:
+            messages.error(request, str(refused))
+        return _answer(request, lead, which, Sorted(), str(refused), status=422)
+    said = _said(done, undone="undo" in request.POST)
+    if not request.htmx:
+        messages.info(request, said)
+    return _answer(request, lead, which, done, said)
+
+
+def _answer(
+    request: HtmxRequest, lead: Membership, which: str, done: Sorted, said: str, status: int = 200
+) -> HttpResponse:
+    if not request.htmx:
+        query = QueryDict(mutable=True)
+        query.update({"which": which, "page": request.GET.get("page", "1")})
+        return redirect(f"{reverse('abilities', args=[lead.project.slug])}?{query.urlencode()}")
+    task = tasktypes.of_version(lead.project.task_type)
+    context = _frame(request, lead, which)
+    context |= {"rows": _rows(task, [*done.changed, *done.missed]), "said": said}
+    return render(request, "annotation/sorting.html#changed", context, status=status)
+
+
+def _wishes(request: HttpRequest) -> list[Wish]:
+    """What a form asks for: of one row, of those that are chosen, or all that is suggested."""
+    sent = request.POST
+    keys = sent.getlist("key")
+    shown = dict(zip(keys, sent.getlist("shown"), strict=False))
+    if "suggested" in sent:
+        sorted_already = {ability.slug for ability in taxonomy.load().sorts()}
+        offered = zip(keys, sent.getlist("offered"), strict=False)
+        found = [(key, one) for key, one in offered if one and shown[key] not in sorted_already]
+    elif "all" in sent:
+        found = [(key, sent["all"]) for key in sent.getlist("chosen")]
+    else:
+        ability, _, key = sent.get("set", "").partition(" ")
+        found = [(key, ability)]
+    if not found:
+        raise Refused("Nothing is chosen. Tick prompts first, or press a key at one of them.")
+    return [Wish(key, ability, shown.get(key)) for key, ability in found]
+
+
+def _said(done: Sorted, *, undone: bool) -> str:
+    names = {ability.slug: ability.name for ability in taxonomy.load().abilities}
+    said = []
+    if len(done.changed) == 1:
+        [item] = done.changed
+        again = "again " * undone
+        said.append(f"{item.key} is {again}{names.get(item.ability, item.ability) or 'unsorted'}.")
+    elif done.changed:
+        said.append(f"{len(done.changed)} prompts {'as they were' if undone else 'sorted'}.")
+    said += [
+        f"{item.key} was changed by somebody else meanwhile, to "
+        f"{names.get(item.ability, item.ability) or 'unsorted'}: it stays so."
+        for item in done.missed[:20]
+    ]
+    nothing = "There is nothing to undo." if undone else "They were so already: nothing changed."
+    return " ".join(said) or nothing
+
+
+def _frame(request: HtmxRequest, lead: Membership, which: str) -> dict[str, Any]:
+    assert isinstance(request.user, Account)
+    return {
+        "project": lead.project,
+        "member": lead,
+        "task": tasktypes.of_version(lead.project.task_type),
+        "which": which,
+        "counts": sorting.counts(lead.project),
+        "changed_keys": request.user.keys,
+    }
+
+
+def _context(request: HtmxRequest, lead: Membership, which: str) -> dict[str, Any]:
+    context = _frame(request, lead, which)
+    task = context["task"]
+    if task.categories:
+        return context
+    page = Paginator(sorting.prompts(lead.project, which), A_PAGE).get_page(request.GET.get("page"))
+    rows = _rows(task, list(page.object_list))
+    return context | {
+        "page": page,
+        "rows": rows,
+        "offered": sum(bool(row.suggested) for row in rows),
+    }
+
+
+def _rows(task: TaskType, items: list[Item]) -> list[Row]:
+    texts = beginnings(items, task.texts[0].name, READ)
+    return [Row(item, texts.get(item.pk, "")) for item in items]

@@ -1,4 +1,7 @@
-"""What goes wrong on the way to an evaluator, met by workers in processes of their own."""
+"""What goes wrong on the way to an evaluator, met by workers in processes of their own.
+
+To a generator it is the same way, so that each is met with both kinds of calls.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,12 +14,25 @@ from django.db.models import Sum
 
 from judging.models import Budget, Reply, Request, Run
 from tests.builders import make_project
-from tests.judging.builders_judging import make_endpoint, make_items, make_run, results
+from tests.judging.builders_judging import (
+    ONE_CALL,
+    make_endpoint,
+    make_items,
+    make_run,
+    results,
+)
 from tests.services.processes import Processes, finish, kill, reach, wait_for
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 ITEMS = 300
+# What a call may come to; both strategies make one of each item.
+COMES_TO = {ONE_CALL: {"detected", "undetected"}, "generate-entity": {"made"}}
+
+
+@pytest.fixture(params=COMES_TO)
+def strategy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
@@ -32,10 +48,12 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
     found.close()
 
 
-def make(evaluator: ScriptedEvaluator, items: int = ITEMS, **endpoint: object) -> Run:
+def make(
+    evaluator: ScriptedEvaluator, strategy: str, items: int = ITEMS, **endpoint: object
+) -> Run:
     project = make_project()
     make_items(project, items)
-    return make_run(project, make_endpoint(evaluator, **{"in_flight": 32, **endpoint}))
+    return make_run(project, make_endpoint(evaluator, **{"in_flight": 32, **endpoint}), strategy)
 
 
 def assert_asked_again_only_after_faults(evaluator: ScriptedEvaluator) -> None:
@@ -48,16 +66,16 @@ def assert_asked_again_only_after_faults(evaluator: ScriptedEvaluator) -> None:
 def assert_all_on_record(run: Run, items: int = ITEMS) -> None:
     assert Reply.objects.count() == items
     assert set(Request.objects.values_list("state", flat=True)) == {"answered"}
-    assert results(run).keys() <= {"detected", "undetected"}
+    assert results(run).keys() <= COMES_TO[run.strategy.slug]
     assert sum(results(run).values()) == items
 
 
 def test_crowds_and_broken_replies_lose_nothing_and_pay_nothing_twice(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
     faults = {"rate_limited": "0.1", "broken_json": "0.05"}
     evaluator.script = Script(latency=0.02, faults=faults)
-    run = make(evaluator)
+    run = make(evaluator, strategy)
     processes.bell()
     finish(run)
     met = Counter(entry["fault"] for entry in evaluator.log)
@@ -65,6 +83,24 @@ def test_crowds_and_broken_replies_lose_nothing_and_pay_nothing_twice(
     assert met["broken_json"] > 5
     assert_all_on_record(run)
     assert_asked_again_only_after_faults(evaluator)
+
+
+def test_replies_of_no_use_are_paid_for_once_and_counted_by_their_cause(
+    evaluator: ScriptedEvaluator, processes: Processes
+) -> None:
+    odd = {"truncated": "truncated", "no_json": "unparsable", "echoed": "echoed"}
+    faults = {"rate_limited": "0.1", **dict.fromkeys(odd, "0.05")}
+    evaluator.script = Script(latency=0.02, faults=faults)
+    prices = {"price_in": Decimal(1), "price_out": Decimal(1)}
+    run = make(evaluator, "generate-entity", **prices)
+    processes.bell()
+    finish(run)
+    paid = [entry for entry in evaluator.log if entry["fault"] != "rate_limited"]
+    assert len({entry["digest"] for entry in paid}) == len(paid) == ITEMS == Reply.objects.count()
+    met = Counter(odd.get(entry["fault"], "made") for entry in paid)
+    assert results(run) == dict(met)
+    assert met.keys() == {"made", *odd.values()}
+    assert run.spent == sum(Reply.objects.values_list("cost", flat=True)) > 0
 
 
 # Where both are said, the milliseconds count: with an hour for each, the run would never end.
@@ -78,13 +114,13 @@ WAITS: list[dict[str, str]] = [
 @pytest.mark.redis
 @pytest.mark.parametrize("headers", WAITS, ids=["seconds", "milliseconds"])
 def test_a_wait_that_one_call_is_told_holds_for_all_workers(
-    evaluator: ScriptedEvaluator, processes: Processes, headers: dict[str, str]
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str, headers: dict[str, str]
 ) -> None:
     in_flight, items = 4, 80
     # 16 of 80 on average: three or fewer come once in ten thousand times.
     faults = {"rate_limited": "0.2"}
     evaluator.script = Script(latency=0.02, faults=faults, headers=headers)
-    run = make(evaluator, items, in_flight=in_flight)
+    run = make(evaluator, strategy, items, in_flight=in_flight)
     broker = processes.broker()
     processes.bell("--workers", "2", REDIS_URL=broker)
     finish(run)
@@ -100,10 +136,10 @@ def test_a_wait_that_one_call_is_told_holds_for_all_workers(
 
 
 def test_calls_that_hang_hold_up_no_others_and_are_tried_again(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
     evaluator.script = Script(latency=0.02, faults={"hang": "0.03"})
-    run = make(evaluator, timeout=5)
+    run = make(evaluator, strategy, timeout=5)
     processes.bell()
     finish(run)
     log = list(evaluator.log)
@@ -116,10 +152,10 @@ def test_calls_that_hang_hold_up_no_others_and_are_tried_again(
 
 
 def test_an_evaluator_that_only_hangs_ends_as_timed_out(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
     evaluator.script = Script(faults={"hang": ""})
-    run = make(evaluator, items=5, timeout=1)
+    run = make(evaluator, strategy, items=5, timeout=1)
     processes.bell()
     finish(run)
     assert results(run) == {"timed_out": 5}
@@ -127,9 +163,9 @@ def test_an_evaluator_that_only_hangs_ends_as_timed_out(
 
 
 def test_a_clock_that_jumps_makes_nobody_ask_twice(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
-    run = make(evaluator, in_flight=4)
+    run = make(evaluator, strategy, in_flight=4)
     processes.bell("--jump", "3600")
     finish(run)
     assert_all_on_record(run)
@@ -138,9 +174,9 @@ def test_a_clock_that_jumps_makes_nobody_ask_twice(
 
 @pytest.mark.databases
 def test_what_a_worker_held_by_a_clock_that_was_ahead_is_not_held_for_longer(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
-    run = make(evaluator, in_flight=4)
+    run = make(evaluator, strategy, in_flight=4)
     worker = processes.bell("--ahead", "3600")
     reach(evaluator, 20)
     kill(worker)
@@ -152,9 +188,9 @@ def test_what_a_worker_held_by_a_clock_that_was_ahead_is_not_held_for_longer(
 @pytest.mark.postgresql
 @pytest.mark.redis
 def test_two_workers_one_with_a_wrong_clock_ask_each_request_once(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
-    run = make(evaluator, in_flight=8)
+    run = make(evaluator, strategy, in_flight=8)
     broker = processes.broker()
     processes.bell(REDIS_URL=broker)
     processes.bell("--jump", "3600", REDIS_URL=broker)
@@ -166,7 +202,7 @@ def test_two_workers_one_with_a_wrong_clock_ask_each_request_once(
 @pytest.mark.postgresql
 @pytest.mark.redis
 def test_eight_workers_together_spend_no_more_than_run_and_project_may(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
     cap, budget = Decimal("0.2"), Decimal("0.5")
     prices = {"price_in": Decimal(10), "price_out": Decimal(10)}
@@ -174,11 +210,11 @@ def test_eight_workers_together_spend_no_more_than_run_and_project_may(
     Budget.objects.create(project=project, cap=budget)
     make_items(project, ITEMS)
     ways = {"in_flight": 32, "parameters": {"max_tokens": 100}, **prices}
-    runs = [make_run(project, make_endpoint(evaluator, **ways), cap=cap)]
+    runs = [make_run(project, make_endpoint(evaluator, **ways), strategy, cap=cap)]
     processes.bell("--workers", "8", REDIS_URL=processes.broker())
     watch_spending(runs)
     # Not before: it might spend the budget while the first is still under its own cap.
-    runs.append(make_run(project, make_endpoint(evaluator, **ways)))
+    runs.append(make_run(project, make_endpoint(evaluator, **ways), strategy))
     watch_spending(runs)
     for run, reason in zip(runs, ["run's cost cap", "project's budget"], strict=True):
         assert (run.state, run.reserved) == (Run.State.PAUSED, 0)
@@ -207,9 +243,9 @@ def watch_spending(runs: list[Run]) -> None:
 
 @pytest.mark.postgresql
 def test_a_database_connection_that_is_cut_loses_nothing(
-    evaluator: ScriptedEvaluator, processes: Processes
+    evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
-    run = make(evaluator, in_flight=8)
+    run = make(evaluator, strategy, in_flight=8)
     processes.bell()
     for share in (0.2, 0.5):
         wait_for(lambda part=share: Reply.objects.count() >= part * ITEMS, "a part is answered")

@@ -12,6 +12,7 @@ from annotation import digests, tasktypes
 from annotation.importing.drafts import Draft
 from annotation.importing.flagging import DUPLICATE
 from annotation.models import Item, Project, Resolution, Revision
+from annotation.querysets.abilities import SUGGESTION
 from formats.rows import BadRow
 
 
@@ -46,7 +47,7 @@ class Known:
     def others(self, draft: Draft) -> list[str]:
         """What the draft says otherwise, beside the texts."""
         said = _said(draft)
-        return [name for name in said if said[name] != self.facts[name]]
+        return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
     def is_decided_otherwise(self, draft: Draft) -> bool:
         said = _decided(draft)
@@ -234,6 +235,16 @@ def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
         "fields": item.fields,
         "known": (known.values, known.comment) if known else None,
     }
+
+
+def _agrees(name: str, said: Any, known: Any) -> bool:
+    """Whether a row says what is known, or leaves open what came since: to which ability people
+    sorted the item, and which one was suggested to them."""
+    if name in ("ability", "source_ability") and not said:
+        return True
+    if name == "fields":
+        known = {one: value for one, value in known.items() if one in said or one not in SUGGESTION}
+    return bool(said == known)
 
 
 def _said(draft: Draft) -> dict[str, Any]:

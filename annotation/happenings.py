@@ -13,6 +13,7 @@ KINDS = {
     "correct": "correction",
     "end baseline": "human baseline ended",
     "flag": "flag set",
+    "generation": "items made here",
     "guidelines": "guidelines published",
     "import": "items imported",
     "import cancelled": "import cancelled",

@@ -3,27 +3,35 @@
 They come in as rows of a file do: the same again is nothing new, and people get them to vet.
 """
 
+import re
+import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
-from django.db.models import F
+from django.db.models import Count, F
 
-from annotation import importing, tasktypes, taxonomy
+from annotation import importing, making, tasktypes, taxonomy
+from annotation.errors import FieldError, Refused
 from annotation.importing.returned import Made
-from annotation.models import Item, Project, Revision
-from annotation.querysets.parts import in_parts
+from annotation.making import EVERYBODY, Brought, Vetting
+from annotation.models import Event, Item, Membership, Project, Revision
+from annotation.querysets import ItemQuerySet
+from annotation.querysets.parts import batched, in_parts
 from perturbers.registry import PERTURBERS, Perturber, perturb
 
 ORIGIN = "perturber"
 # Gold answers that are in memory at once.
 AT_A_TIME = 100
 NEEDED = ("prompt", "gold", "perturbed", "claim")
+MOST, MOST_ERRORS = 20, 32
+# It stands in the keys of items.
+SEED = re.compile(r"[A-Za-z0-9-]{1,20}")
 
 
-class Unfit(ValueError):
+class Unfit(Refused):
     """A project whose items perturbers cannot make; the text says why."""
 
 
@@ -42,40 +50,128 @@ class Wish:
 @dataclass
 class Tally:
     """What became of it: `made` and `lacking` count perturbed answers by perturber, those that a
-    gold answer had too few places for; the report is that of an import."""
+    gold answer had too few places for; `flagged` those that are items now, by rule."""
 
     made: Counter[str] = field(default_factory=Counter)
     lacking: Counter[str] = field(default_factory=Counter)
-    report: importing.Report = field(default_factory=importing.Report)
+    flagged: Counter[str] = field(default_factory=Counter)
+    brought: Brought = field(default_factory=Brought)
+
+    @property
+    def report(self) -> importing.Report:
+        return self.brought.report
 
 
-def make(project: Project, wish: Wish, *, dry_run: bool = False) -> Tally:
-    """Make items of the gold answers of a project. A dry run stores nothing.
+def new_seed() -> str:
+    return secrets.token_hex(4)
+
+
+def fits(project: Project) -> bool:
+    """Whether its items have gold answers beside perturbed ones with a claim and a category."""
+    task = tasktypes.of_project(project)
+    return task.categories and {*NEEDED} <= {text.name for text in task.texts}
+
+
+def check(project: Project, wish: Wish) -> None:
+    """Raise `Unfit` for a project of another task, and `FieldError` for what is out of bounds."""
+    if not fits(project):
+        title = tasktypes.of_project(project).title
+        raise Unfit(f"{project.slug} has no gold answers with perturbed ones: {title}.")
+    if not wish.perturbers or set(wish.perturbers) - PERTURBERS.keys():
+        raise FieldError(f"must be of {', '.join(PERTURBERS)}.", "perturbers")
+    if not 1 <= wish.number <= MOST:
+        raise FieldError(f"must lie between 1 and {MOST}.", "number")
+    if not wish.doses or not all(1 <= one <= MOST_ERRORS for one in wish.doses):
+        raise FieldError(f"must lie between 1 and {MOST_ERRORS}.", "errors")
+    if wish.limit is not None and wish.limit < 1:
+        raise FieldError("must be 1 or more.", "limit")
+    if not SEED.fullmatch(wish.seed):
+        raise FieldError(
+            "must be 1 to 20 letters, digits or hyphens: it stands in the keys.", "seed"
+        )
+
+
+def reach(project: Project) -> dict[str, int]:
+    """Of how many gold answers each perturber makes its category, by its name."""
+    found = _golds(project).order_by().values_list("source_ability", "ability")
+    by_ability = Counter[str]()
+    for source, own, n in found.annotate(n=Count("pk")):
+        by_ability[source or own] += n
+    every = taxonomy.load()
+    return {
+        slug: sum(n for of, n in by_ability.items() if every.is_made_of(one.category, of))
+        for slug, one in PERTURBERS.items()
+    }
+
+
+def make(
+    project: Project,
+    wish: Wish,
+    vetting: Vetting = EVERYBODY,
+    *,
+    dry_run: bool = False,
+    member: Membership | None = None,
+    told: Callable[[int, int], object] = lambda done, total: None,
+) -> Tally:
+    """Make items of the gold answers of a project, and share them out. A dry run stores nothing.
 
     Each category is made of answers of its ability; those that change no score of any. Of several
-    items with one source question the first gives its gold answer. Raises `Unfit` for a project of
-    another task, and KeyError for a perturber that is none.
+    items with one source question the first gives its gold answer. `told` how many of how many
+    gold answers are done. Raises like `check`.
     """
-    task = tasktypes.of_version(project.task_type)
-    if not task.categories or not {*NEEDED} <= {text.name for text in task.texts}:
-        raise Unfit(f"{project.slug} has no gold answers with perturbed ones: {task.title}.")
-    chosen = [PERTURBERS[slug] for slug in wish.perturbers]
+    check(project, wish)
     done = Tally()
-    drafts = importing.check(_rows(project, chosen, wish, done), task)
-    done.report = importing.store(project, drafts, dry_run=dry_run)
+    if dry_run:
+        drafts = importing.check(_rows(project, wish, done, told), tasktypes.of_project(project))
+        done.brought.report = importing.store(project, drafts, dry_run=True)
+        return done
+    keys: list[str] = []
+
+    def noted() -> Iterator[Made]:
+        for row in _rows(project, wish, done, told):
+            keys.append(row.values["key"])
+            yield row
+
+    done.brought = making.bring(project, noted(), vetting, member=member)
+    for part in batched(keys, 500):
+        found = Item.objects.in_project(project).with_keys(part)
+        done.flagged.update(one for flags in found.values_list("flags", flat=True) for one in flags)
+    _record(project, wish, done, member)
     return done
 
 
-def _rows(project: Project, chosen: list[Perturber], wish: Wish, done: Tally) -> Iterator[Made]:
-    found = Item.objects.in_project(project).sources("gold").first_of_clusters()
-    line = 0
-    for part in in_parts(found.order_by("position")[: wish.limit], AT_A_TIME):
+def examples(project: Project, wish: Wish, most: int) -> list[Made]:
+    """The first rows that it would store, one of each perturber if it can be. Raises like
+    `check`."""
+    check(project, wish)
+    rows = _rows(project, wish, Tally(), lambda done, total: None)
+    found: dict[str, list[Made]] = {slug: [] for slug in wish.perturbers}
+    for row in islice(rows, most * MOST):
+        found[row.values["perturber"]].append(row)
+    in_turn = sorted((place, row.line, row) for rows in found.values()
+                     for place, row in enumerate(rows))  # fmt: skip
+    return [row for *_, row in in_turn[:most]]
+
+
+def _golds(project: Project) -> ItemQuerySet:
+    return Item.objects.in_project(project).sources("gold").first_of_clusters()
+
+
+def _rows(
+    project: Project, wish: Wish, done: Tally, told: Callable[[int, int], object]
+) -> Iterator[Made]:
+    chosen = [PERTURBERS[slug] for slug in wish.perturbers]
+    found = _golds(project).order_by("position")[: wish.limit]
+    line, total = 0, found.count()
+    for number, part in enumerate(in_parts(found, AT_A_TIME)):
+        told(number * AT_A_TIME, total)
         items = Item.objects.filter(pk__in=part).order_by("position")
         for item, texts in zip(items, _texts(part), strict=True):
             for perturber in chosen:
                 for values, dose in _perturbed(item, texts, perturber, wish, done):
                     line += 1
                     yield Made(ORIGIN, line, values, item.key, dose)
+    told(total, total)
 
 
 def _texts(part: list[int]) -> list[dict[str, Any]]:
@@ -117,3 +213,17 @@ def _perturbed(
             },
             dose,
         )
+
+
+def _record(project: Project, wish: Wish, done: Tally, member: Membership | None) -> None:
+    Event.record(
+        "generation",
+        project.slug,
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        by="perturbers",
+        perturbers=[*wish.perturbers],
+        seed=wish.seed,
+        made=done.made.total(),
+        new=done.report.new,
+    )

@@ -13,7 +13,7 @@ from typing import Any
 from celery import bootsteps
 from django.db import close_old_connections, connections
 
-from annotation import settings
+from annotation import generations, settings
 from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
@@ -67,6 +67,11 @@ KINDS = (
         "export",
         lambda now: exporting.due(now),
         lambda pk: exporting.work(pk, stopped=asking.STOP.is_set),
+    ),
+    Kind(
+        "generation",
+        lambda now: generations.due(now),
+        lambda pk: generations.work(pk, stopped=asking.STOP.is_set),
     ),
     Kind(
         "items of a run",

@@ -1,16 +1,15 @@
-import re
-import secrets
+import json
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation import perturbing
-from annotation.models import Project
+from annotation import generations, perturbing
+from annotation.errors import FieldError
+from annotation.making import Vetting
+from annotation.models import Job, Project
 from annotation.perturbing import Tally, Unfit, Wish
 from perturbers.registry import PERTURBERS
-
-MOST, MOST_ERRORS = 20, 32
 
 
 class Command(BaseCommand):
@@ -20,7 +19,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--project", metavar="SLUG")
         parser.add_argument(
             "--with",
             dest="perturbers",
@@ -44,33 +43,45 @@ class Command(BaseCommand):
         )
         parser.add_argument("--limit", type=int, metavar="N", help="of the first N gold answers")
         parser.add_argument("--seed", metavar="WORD", help="the same word makes the same errors")
+        parser.add_argument(
+            "--share",
+            type=int,
+            default=100,
+            metavar="PERCENT",
+            help="so many of each category people get at once, drawn at random; the rest waits",
+        )
+        parser.add_argument(
+            "--accept", action="store_true", help="take the rest for what it was made for"
+        )
+        parser.add_argument(
+            "--aside", nargs="+", default=[], metavar="FLAG", help="what is flagged so waits"
+        )
+        parser.add_argument(
+            "--job", type=int, metavar="ID", help="as a job asks; a worker starts it"
+        )
         parser.add_argument("--dry-run", action="store_true", help="say what it would make")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["job"] is not None:
+            made = generations.make(_job(options["job"]))
+            self.stdout.write(json.dumps(generations.outcome(made)))
+            return
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        _check("number", [options["number"]], MOST)
-        _check("errors", options["errors"], MOST_ERRORS)
-        if options["seed"] and not re.fullmatch(r"[A-Za-z0-9-]{1,20}", options["seed"]):
-            raise CommandError(
-                "--seed must be 1 to 20 letters, digits or hyphens: it stands in the keys.",
-                returncode=2,
-            )
-        if options["limit"] is not None and options["limit"] < 1:
-            raise CommandError("--limit must be 1 or more.", returncode=2)
-        wish = Wish(
-            perturbers=tuple(dict.fromkeys(options["perturbers"])),
-            seed=options["seed"] or secrets.token_hex(4),
-            number=options["number"],
-            doses=tuple(dict.fromkeys(options["errors"])),
-            limit=options["limit"],
+        if not 0 <= options["share"] <= 100:
+            raise CommandError("--share must lie between 0 and 100.", returncode=2)
+        wish, dry_run = _wish(options), options["dry_run"]
+        vetting = Vetting(
+            share=options["share"], accept=options["accept"], aside=frozenset(options["aside"])
         )
         try:
-            done = perturbing.make(project, wish, dry_run=options["dry_run"])
+            done = perturbing.make(project, wish, vetting, dry_run=dry_run)
+        except FieldError as error:
+            raise CommandError(f"--{error.field} {error}", returncode=2) from error
         except Unfit as error:
             raise CommandError(str(error), returncode=2) from error
-        self._say(wish, done, dry_run=options["dry_run"])
+        self._say(wish, done, dry_run=dry_run)
 
     def _say(self, wish: Wish, done: Tally, *, dry_run: bool) -> None:
         for slug in wish.perturbers:
@@ -84,10 +95,30 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{report.new:,} {stored}, {report.unchanged:,} were there, seed {wish.seed}"
         )
+        for rule, n in sorted(done.flagged.items()):
+            self.stdout.write(f"{n:,} flagged as {rule}")
+        if done.brought.waiting or done.brought.accepted:
+            self.stdout.write(
+                f"people get {done.brought.opened:,}, {done.brought.accepted:,} accepted unseen,"
+                f" {done.brought.waiting:,} wait"
+            )
         if report.bad or report.conflicts:
             raise CommandError("Some were not stored, for the reasons above.")
 
 
-def _check(name: str, numbers: list[int], most: int) -> None:
-    if not all(1 <= one <= most for one in numbers):
-        raise CommandError(f"--{name} must lie between 1 and {most}.", returncode=2)
+def _wish(options: dict[str, Any]) -> Wish:
+    return Wish(
+        perturbers=tuple(dict.fromkeys(options["perturbers"])),
+        seed=options["seed"] or perturbing.new_seed(),
+        number=options["number"],
+        doses=tuple(dict.fromkeys(options["errors"])),
+        limit=options["limit"],
+    )
+
+
+def _job(pk: int) -> Job:
+    found = Job.objects.filter(pk=pk, kind=generations.KIND, finished_at=None)
+    job = found.select_related("project__task_type", "member").first()
+    if job is None:
+        raise CommandError(f"No job {pk} waits.", returncode=2)
+    return job

@@ -1,0 +1,109 @@
+"""Items made here that are asked for in the browser or the API: a job each, done by a worker in a
+program of its own.
+
+There is one kind of job, whatever makes the items; `by` in its result says what does.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation import jobs, perturbing
+from annotation.errors import FieldError
+from annotation.making import EVERYBODY, Vetting
+from annotation.models import Job, Membership, Project
+from annotation.perturbing import Tally, Wish
+
+KIND = "generation"
+PERTURBERS = "perturbers"
+# Of rows that could not come in so many are told.
+TOLD = 20
+
+
+def want(
+    project: Project, wish: Wish, vetting: Vetting = EVERYBODY, member: Membership | None = None
+) -> Job:
+    """Have perturbers make items by the next worker. Raises as `perturbing.check` does, and
+    `FieldError` for a share that is none."""
+    perturbing.check(project, wish)
+    if not 0 <= vetting.share <= 100:
+        raise FieldError("A share is 0 to 100 percent.", "share")
+    return jobs.want(
+        project,
+        member,
+        KIND,
+        by=PERTURBERS,
+        perturbers=[*wish.perturbers],
+        seed=wish.seed,
+        each=wish.number,
+        errors=[*wish.doses],
+        limit=wish.limit,
+        share=vetting.share,
+        accept=vetting.accept,
+        aside=sorted(vetting.aside),
+    )
+
+
+def of_project(project: Project) -> QuerySet[Job]:
+    """The times that items were made, the last first."""
+    return jobs.of_project(project, KIND)
+
+
+def called(project: Project, number: int) -> Job | None:
+    return of_project(project).filter(result__number=number).first()
+
+
+def due(now: datetime) -> list[int]:
+    """The ids of jobs that wait for a worker, or whose worker is gone."""
+    return jobs.due(KIND, now)
+
+
+def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Make what a job asks for, unless another worker is at it; whether that was done. One that is
+    `stopped` waits for the next worker: what was stored is then found unchanged."""
+    job = jobs.take(job_id, KIND)
+    if job is None:
+        return False
+    ended = jobs.run(job, jobs.manage("perturb", "--job", str(job.pk)), stopped)
+    made = {"made": json.loads(ended.printed)} if ended.code == 0 else {}
+    return jobs.leave(job, ended, **made) and ended.code == 0
+
+
+def make(job: Job) -> Tally:
+    """What the program does: make what the job asks for, and note how far it is."""
+    said = job.result
+    wish = Wish(
+        perturbers=tuple(said["perturbers"]),
+        seed=said["seed"],
+        number=said["each"],
+        doses=tuple(said["errors"]),
+        limit=said["limit"],
+    )
+    vetting = Vetting(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
+
+    def told(done: int, total: int) -> None:
+        jobs.note(job, done=done, total=total)
+
+    return perturbing.make(job.project, wish, vetting, member=job.member, told=told)
+
+
+def outcome(done: Tally) -> dict[str, Any]:
+    """What became of it, in numbers, and the first of the rows that did not come in."""
+    report, brought = done.report, done.brought
+    lost = [*report.bad, *report.conflicts]
+    return {
+        "made": dict(done.made),
+        "lacking": dict(done.lacking),
+        "flagged": dict(done.flagged),
+        "new": report.new,
+        "unchanged": report.unchanged,
+        "bad": len(report.bad),
+        "conflicts": len(report.conflicts),
+        "opened": brought.opened,
+        "accepted": brought.accepted,
+        "waiting": brought.waiting,
+        "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:TOLD]],
+    }

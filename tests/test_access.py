@@ -220,6 +220,8 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/resolutions/": {"GET": "items"},
     "api/v1/projects/<slug:slug>/known/": {"GET": "manage", "POST": "manage"},
     "api/v1/projects/<slug:slug>/known/release/": {"POST": "manage"},
+    "api/v1/projects/<slug:slug>/abilities/": {"GET": "manage", "PATCH": "manage"},
+    "api/v1/projects/<slug:slug>/abilities/undo/": {"POST": "manage"},
     "api/v1/projects/<slug:slug>/assignments/": {"GET": "manage", "POST": "manage"},
     "api/v1/projects/<slug:slug>/assignments/back/": {"POST": "manage"},
     "api/v1/projects/<slug:slug>/priorities/": {"POST": "manage"},

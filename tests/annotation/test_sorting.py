@@ -12,6 +12,7 @@ from annotation.models import Event, Item, Membership, Project
 from annotation.sorting import Suggestion, Wish
 from formats.rows import Row
 from tests.builders import make_item, make_member, make_project
+from tests.judging.builders_judging import api_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.databases]
 
@@ -211,3 +212,22 @@ def test_the_project_page_leads_there_where_prompts_wait(lead: Membership) -> No
     assert "abilities/" not in browser_of(vetting).get("/projects/v/").content.decode()
     page = browser_of(vetting).get(reverse("abilities", args=["v"])).content.decode()
     assert "have the ability of their category" in page
+
+
+def test_programs_read_how_far_it_is_and_sort_as_pages_do(
+    project: Project, lead: Membership
+) -> None:
+    client, way = api_client(lead), "/api/v1/projects/p/abilities/"
+
+    def ask(*items: dict[str, str]) -> Any:
+        return client.patch(way, {"items": [*items]}, content_type="application/json")
+
+    wish = {"item": "p1", "ability": "factual", "shown": ""}
+    assert ask(wish).json() == {"changed": ["p1"], "missed": []}
+    assert ask(wish | {"ability": "reasoning"}).json() == {"changed": [], "missed": ["p1"]}
+    told = client.get(way).json()
+    assert (told["total"], told["unsorted"], told["abilities"]["factual"]) == (3, 2, 1)
+    assert ask(wish | {"ability": "taste"}).status_code == 422
+    assert ask({"item": "gone", "ability": "factual"}).status_code == 422
+    assert client.post(way + "undo/").json() == {"changed": ["p1"], "missed": []}
+    assert ability("p1") == ""

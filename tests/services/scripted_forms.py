@@ -59,8 +59,8 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
 
 
 def spoilt(fault: str, prompt: str, text: str) -> str:
-    """A generator's reply with one of these faults; for another the reply as it is."""
-    if fault not in SPOILT:
+    """A generator's reply with one of these faults; what has no parts, or another fault, stays."""
+    if fault not in SPOILT or not text.startswith("{"):
         return text
     if fault == "no_json":
         return "I would rather talk about it."

@@ -164,6 +164,9 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/budget/": {"GET": "results", "POST": "manage"},
     "projects/<slug:slug>/results/": {"GET": "results"},
     "projects/<slug:slug>/results/<slug:page>/": {"GET": "results"},
+    "projects/<slug:slug>/making/": {"GET": "manage"},
+    "projects/<slug:slug>/making/open/": {"POST": "manage"},
+    "projects/<slug:slug>/making/<slug:category>/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/results/views/": {"GET": "results", "POST": "results"},
     "projects/<slug:slug>/results/<slug:table>.<slug:form>": {"GET": "results"},
     "projects/<slug:slug>/results/methods/": {"GET": "results"},
@@ -317,7 +320,13 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
     names = {"slug": people.project.slug, "key": key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
     names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
-    names |= {"picture": "svg", "text": "txt", "uidb36": "1", "kind": "export"}
+    names |= {
+        "category": "number-errors",
+        "picture": "svg",
+        "text": "txt",
+        "uidb36": "1",
+        "kind": "export",
+    }
     wanted = inviting.Wanted(alias="newcomer", role="annotator")
     names["invitation"] = inviting.invite(people.lead, wanted, now=timezone.now())[1]
     return names | {"url": "nothing", "id": "1", "alias": "annotator", "invited": "newcomer"}

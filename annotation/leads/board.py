@@ -92,7 +92,7 @@ def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR
     surgical, blind = _surgicality(project, by), _detectability(project, by)
     alphas = concord.alphas(project, by)
     seconds = timing.by(labels.current(), by.of("item__"))
-    reasons = _reasons(project, decides, by)
+    against = reasons(project, decides, by)
 
     def row(name: str) -> Row:
         shares = sums_of(sums[name].share)
@@ -109,7 +109,7 @@ def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR
             seconds=timing.spread(seconds.get(name, {})),
             detectability=clustered_wilson(blind[name]),
             more=withstands(shares, bar),
-            reasons=tuple(reasons.get(name, {}).items()),
+            reasons=tuple(against.get(name, {}).items()),
         )
 
     return [row(name) for name in sorted(items, key=by.place_of)]
@@ -223,10 +223,14 @@ def _means(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSu
     return sums
 
 
-def _reasons(project: Project, decides: Deciding, by: Grouping) -> Mapping[str, Mapping[str, int]]:
+def reasons(
+    project: Project, decides: Deciding, by: Grouping, items: Q | None = None
+) -> Mapping[str, Mapping[str, int]]:
     """Counted labels with an answer that drops items, or is not what their category is made for,
-    by group: the answers, and what was said to be in the way, most frequent first."""
-    labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
+    by group: the answers, and what was said to be in the way, most frequent first. `items` narrows
+    them down, by lookups that begin at the label."""
+    counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
+    labels = counted.filter(items) if items else counted
     meant = MEANT if MEANT in dict(answers(project)) else ""
     keys = {
         "group": by.of("item__"),

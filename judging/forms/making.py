@@ -58,3 +58,55 @@ class BringForm(forms.Form):
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = offered
+
+
+class AgainForm(forms.Form):
+    """Who makes again what was turned down, and what of it."""
+
+    strategy = forms.ChoiceField(label="By which instruction")
+    endpoint = forms.ChoiceField(label="Who is asked")
+    cap = forms.DecimalField(
+        label="Stop before this much is spent",
+        min_value=0,
+        max_digits=14,
+        decimal_places=6,
+        required=False,
+        help_text="In the currency of the endpoint's prices. Empty: no limit.",
+    )
+    items = forms.MultipleChoiceField(
+        label="What was turned down",
+        error_messages={
+            "required": "Choose items to be made again.",
+            "invalid_choice": "%(value)s was made again or decided anew since. Look again.",
+        },
+    )
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        strategies: Iterable[tuple[str, str]],
+        endpoints: Iterable[str],
+        items: Iterable[str],
+    ) -> None:
+        there = list(items)
+        super().__init__(data, initial={"items": there})
+        offered = {
+            "strategy": list(strategies),
+            "endpoint": [(one, one) for one in endpoints],
+            "items": [(one, one) for one in there],
+        }
+        for name, choices in offered.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = choices
+
+    def clean_cap(self) -> Any:
+        cap = self.cleaned_data["cap"]
+        if cap == 0:
+            raise forms.ValidationError("Nothing can be asked for 0; leave it empty for no limit.")
+        return cap
+
+    def ticked(self) -> set[str]:
+        """The keys of the items that are chosen as the form stands."""
+        return {str(one) for one in self["items"].value() or ()}

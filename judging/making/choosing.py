@@ -9,6 +9,7 @@ from typing import Any
 from annotation import diffing, tasktypes, taxonomy
 from annotation.diffing import Difference
 from annotation.errors import FieldError
+from annotation.importing import flagging
 from annotation.making import Vetting
 from annotation.models import Account, Job, Project
 from judging.errors import Refused
@@ -18,17 +19,8 @@ from judging.models import Outcome, Run
 
 # So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
 OF_GOLD, OF_OTHERS = 25, 100
-# The rules of `perturbers.flags`, in words; the first ones leave nothing to vet.
-FLAGS = {
-    "identical": "it is the gold answer",
-    "white-space-only": "only white space differs from the gold answer",
-    "empty": "there is no text",
-    "duplicate": "another one of the same gold answer says the same",
-    "language": "it is in another language",
-    "bound": "more than 60 % of the words differ",
-    "truncated": "it ends in the midst of a sentence",
-    "claim": "it is not what its category is made of",
-}
+FLAGS = flagging.TITLES
+# These leave nothing to vet.
 USUAL_FLAGS = ("identical", "white-space-only", "empty")
 SHOWN = 3
 # Characters of a text that are shown; a longer one is cut.

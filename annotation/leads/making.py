@@ -1,0 +1,197 @@
+"""The board of making: of the items that were made here, how many wait, are with people, and turned
+out as they were meant to, by category and by what made them. For leads.
+
+It counts items of purpose test that are neither deleted nor repeat others, in a fixed number of
+statements; no text is read.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
+
+from annotation import deciding, making, tasktypes, taxonomy
+from annotation.importing import flagging
+from annotation.leads import board
+from annotation.leads.grouping import CATEGORY, Grouping
+from annotation.leads.timing import word
+from annotation.models import Item, Project, Resolution, Slot
+from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson, sums_of
+
+ORIGINS = ("generated", "perturber")
+
+
+@dataclass(frozen=True)
+class Made:
+    """Counts of made items. `held` and `turned_down` ones people looked at: what is held true of
+    them is, or is not, what they are meant for, `share` of both as a fraction of 1. Those that were
+    accepted `unseen` are in neither. `aside` is how many of those that wait have a flag."""
+
+    maker: str
+    items: int
+    waiting: int
+    aside: int
+    with_people: int
+    held: int
+    turned_down: int
+    unseen: int
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class Row:
+    """A category, "" where the task has none. `parts` are of one maker each: the version of a
+    generator, or a perturber. `flags` are names of rules, with titles and numbers of items."""
+
+    category: str
+    title: str
+    meant: str
+    whole: Made
+    parts: tuple[Made, ...]
+    flags: tuple[tuple[str, str, int], ...]
+    reasons: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class _Sums:
+    """What the counts of a group are made of; by cluster, items that people held for what."""
+
+    items: int = 0
+    waiting: int = 0
+    aside: int = 0
+    with_people: int = 0
+    unseen: int = 0
+    clusters: dict[str, Counter[bool]] = field(default_factory=lambda: defaultdict(Counter))
+
+
+def measure(project: Project) -> list[Row]:
+    """The board, in the order of the taxonomy; nothing if nothing was made here."""
+    groups = _groups(project)
+    flags, decides = _flags(project), deciding.of(project)
+    against = board.reasons(project, decides, Grouping(CATEGORY, ""), _is_made(project, "item__"))
+    answers = dict(board.answers(project))
+    by = Grouping(CATEGORY, "")
+
+    def row(category: str) -> Row:
+        parts = {maker: sums for (of, maker), sums in groups.items() if of == category}
+        wanted = _wanted(project, category)
+        return Row(
+            category=category,
+            title=by.title_of(category) if category else "All",
+            meant=answers.get(wanted, wanted),
+            whole=_made("", parts.values()),
+            parts=tuple(_made(maker, [parts[maker]]) for maker in sorted(parts)),
+            flags=tuple(_titled(flags[category])),
+            reasons=tuple(against.get(category, {}).items()),
+        )
+
+    return [row(one) for one in sorted({of for of, _ in groups}, key=by.place_of)]
+
+
+def made(project: Project) -> ItemQuerySet:
+    """The items that were made here, or whose awaited text was."""
+    found = Item.objects.in_project(project).originals().of_tests()
+    return found.filter(_is_made(project, ""))
+
+
+def _groups(project: Project) -> dict[tuple[str, str], _Sums]:
+    """By category and maker."""
+    slots = Exists(Slot.objects.filter(item=OuterRef("pk"), stage="work"))
+    current = Resolution.objects.current().filter(item=OuterRef("pk"))
+    open_ones = Q(~Exists(current))
+    counts = {
+        "n": Count("pk"),
+        "waiting": Count("pk", filter=open_ones & Q(~slots)),
+        "aside": Count("pk", filter=open_ones & Q(~slots) & ~Q(flags=[])),
+        "placed": Count("pk", filter=open_ones & Q(slots)),
+    }
+    groups: dict[tuple[str, str], _Sums] = {}
+    found: Any = made(project).order_by().values("category", maker=_maker())
+    for row in found.annotate(**counts):
+        told = (row["n"], row["waiting"], row["aside"], row["placed"])
+        groups[row["category"], word(row["maker"])] = _Sums(*told)
+    _add_resolved(project, groups)
+    return groups
+
+
+def _add_resolved(project: Project, groups: dict[tuple[str, str], _Sums]) -> None:
+    held = deciding.of(project).of_resolution()
+    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    rows = (
+        found.filter(_is_made(project, "item__"))
+        .order_by()
+        .values("rule", category=F("item__category"), cluster=F("item__cluster"), held=held,
+                maker=_maker("item__"))
+        .annotate(n=Count("pk"))
+    )  # fmt: skip
+    for row in rows:
+        # Between two statements one can come in.
+        sums = groups.setdefault((row["category"], word(row["maker"])), _Sums())
+        if row["rule"] == making.UNSEEN:
+            sums.unseen += row["n"]
+        else:
+            is_meant = word(row["held"]) == _wanted(project, row["category"])
+            sums.clusters[row["cluster"]][is_meant] += row["n"]
+
+
+def _made(maker: str, sums: Iterable[_Sums]) -> Made:
+    """Counts of several groups as one; clusters may have items in more than one of them."""
+    every = list(sums)
+    clusters: dict[str, Counter[bool]] = defaultdict(Counter)
+    for one in every:
+        for cluster, counted in one.clusters.items():
+            clusters[cluster] += counted
+    found = [(n.total(), float(n[True])) for n in clusters.values()]
+    return Made(
+        maker=maker,
+        items=sum(one.items for one in every),
+        waiting=sum(one.waiting for one in every),
+        aside=sum(one.aside for one in every),
+        with_people=sum(one.with_people for one in every),
+        held=sum(n[True] for n in clusters.values()),
+        turned_down=sum(n[False] for n in clusters.values()),
+        unseen=sum(one.unseen for one in every),
+        share=clustered_wilson(sums_of(found)),
+    )
+
+
+def _flags(project: Project) -> dict[str, Counter[str]]:
+    """By category, how many items have each flag."""
+    flags: dict[str, Counter[str]] = defaultdict(Counter)
+    flagged = made(project).exclude(flags=[]).order_by()
+    for category, found in flagged.values_list("category", "flags").iterator(chunk_size=2000):
+        flags[category].update(found)
+    return flags
+
+
+def _titled(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
+    for flag, n in flags.most_common():
+        yield flag, flagging.TITLES.get(flag, flag), n
+
+
+def _wanted(project: Project, category: str) -> str:
+    """The answer that an item of a category is meant for."""
+    usual = board.usual(project)
+    if usual != board.MEANT:
+        return usual
+    unchanging = {one.slug for one in taxonomy.load().score_invariant()}
+    return SI_ITEM if category in unchanging else ERROR_ITEM
+
+
+def _is_made(project: Project, prefix: str) -> Q:
+    """Items that came to be here; with `prefix`, of rows that it leads to them from."""
+    awaits = tasktypes.of_project(project).awaits
+    of_texts = Q((f"{prefix}fields__has_key", f"{awaits}_generator")) if awaits else Q()
+    return Q((f"{prefix}origin__in", ORIGINS)) | of_texts
+
+
+def _maker(prefix: str = "") -> Any:
+    """What made an item, in SQL: what made its gold answer only where nothing else is named."""
+    named = ("generator", "perturber", "gold_generator")
+    return Coalesce(*(KeyTextTransform(name, f"{prefix}fields") for name in named))

@@ -1,0 +1,125 @@
+"""The board of making: what came of made items, given to people, or made again."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation import access, making, taxonomy
+from annotation.models import Membership
+from judging import tasks
+from judging.errors import Refused
+from judging.forms.making import AgainForm
+from judging.making import again, standing
+from judging.making.again import Rejected
+from judging.models import Run, StrategyVersion
+from judging.preparing import offering
+
+# So many of what was turned down are offered at once.
+AT_ONCE = 200
+
+
+@require_safe
+@never_cache
+@login_required
+def board(request: HttpRequest, slug: str) -> HttpResponse:
+    """Of each category how much was made, how it turned out, and what can be done about it."""
+    member = access.member_for(request, slug, right="manage")
+    context = {
+        "project": member.project,
+        "member": member,
+        "lines": standing.lines(member.project),
+        "parts": standing.PARTS,
+    }
+    return render(request, "judging/making.html", context)
+
+
+@require_POST
+@login_required
+def open_waiting(request: HttpRequest, slug: str) -> HttpResponse:
+    """Give people what waits of a category, with what a machine flagged or without."""
+    member = access.member_for(request, slug, right="manage")
+    category = request.POST.get("category", "")
+    if category and taxonomy.load().find(category) is None:
+        messages.error(request, "There is no such category. Nothing was changed.")
+        return redirect("making", slug)
+    flagged = request.POST.get("flagged") == "yes"
+    by = access.seated(member)
+    n = making.open_waiting(member.project, category=category, flagged=flagged, member=by)
+    if n:
+        messages.success(request, f"People get {n:,} item{'s' * (n != 1)} more.")
+    else:
+        messages.info(request, "Nothing waited there any more.")
+    return redirect("making", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def make_again(request: HttpRequest, slug: str, category: str) -> HttpResponse:
+    """What people turned down of a category, with what they said; a post has it made again."""
+    member = access.member_for(request, slug, right="manage")
+    named = taxonomy.load().find(category)
+    if named is None:
+        raise Http404
+    found = again.rejected(member.project, category)
+    versions = {one.slug: one for one in again.strategies(member.project, category)}
+    asked = request.method == "POST"
+    form = _form(request.POST if asked else None, versions, found[:AT_ONCE])
+    if asked and form.is_valid() and (run := _begun(member, category, form, versions, found)):
+        messages.success(request, f"Run {run.number} makes them again. Bring in what it makes.")
+        return redirect("run", slug, run.number)
+    context = {
+        "project": member.project,
+        "member": member,
+        "category": named,
+        "form": form,
+        "rejected": found[:AT_ONCE],
+        "more": max(0, len(found) - AT_ONCE),
+        "ticked": form.ticked(),
+    }
+    return render(request, "judging/making_again.html", context, status=422 if asked else 200)
+
+
+def _form(data: Any, versions: dict[str, StrategyVersion], found: list[Rejected]) -> AgainForm:
+    def told(one: StrategyVersion) -> str:
+        whose = "your own" if one.project_id else "shipped"
+        return f"{one.slug} v{one.number}, {whose}"
+
+    return AgainForm(
+        data,
+        strategies=[(slug, told(one)) for slug, one in versions.items()],
+        endpoints=standing.who_writes(),
+        items=[one.item.key for one in found],
+    )
+
+
+def _begun(
+    member: Membership,
+    category: str,
+    form: AgainForm,
+    versions: dict[str, StrategyVersion],
+    found: list[Rejected],
+) -> Run | None:
+    """The run that was started; None if it could not be, which the form says."""
+    said = form.cleaned_data
+    chosen = set(said["items"])
+    try:
+        run = again.start(
+            member.project,
+            category,
+            items=[one.item.pk for one in found if one.item.key in chosen],
+            strategy=versions[said["strategy"]],
+            endpoint=offering.endpoint_of(said["endpoint"]),
+            member=access.seated(member),
+            cap=said["cap"],
+        )
+    except Refused as problem:
+        form.add_error(None, str(problem))
+        return None
+    tasks.ring(run.endpoint_id)
+    return run

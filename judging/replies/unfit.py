@@ -12,6 +12,7 @@ mistake that a study of responses wants to see.
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
@@ -23,6 +24,8 @@ from perturbers import flags
 ECHOED, SWAPPED, LANGUAGE = "echoed", "swapped", "language"
 # A claim may well quote all of a gold answer that has fewer words.
 FEWEST = 10
+# Longer texts are held against each other by their beginnings: the work grows with its square.
+MOST = 20_000
 _WORD = re.compile(r"\w+")
 
 
@@ -70,10 +73,10 @@ def _stands_for(part: str, answer: str, gold: str) -> bool:
     short quotation for a long answer. A part that quotes the answer speaks of it, and of a very
     short gold answer there is no telling.
     """
-    reference = _WORD.findall(gold)
+    reference = _words(gold)
     if len(reference) < FEWEST or " ".join(answer.split()) in " ".join(part.split()):
         return False
-    one, other = (_Likeness.of(_WORD.findall(text), reference) for text in (part, answer))
+    one, other = (_Likeness.of(_words(text), reference) for text in (part, answer))
     whole = one.shared >= len(reference) / 2
     return whole and one.of_both > other.of_both and one.of_own > other.of_own
 
@@ -90,6 +93,10 @@ class _Likeness(NamedTuple):
     def of(cls, words: Sequence[str], reference: Sequence[str]) -> "_Likeness":
         shared = LCSseq.similarity(words, reference)
         return cls(shared, shared / (len(words) + len(reference)), shared / max(1, len(words)))
+
+
+def _words(text: str) -> list[str]:
+    return [found[0] for found in islice(_WORD.finditer(text), MOST)]
 
 
 def _is_same(one: str, other: str) -> bool:

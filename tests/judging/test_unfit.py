@@ -1,5 +1,7 @@
 """Which replies of generators are unfit beside the texts of their item, and which only look it."""
 
+import time
+
 import pytest
 
 from judging.replies.outputs import Reading
@@ -71,6 +73,13 @@ def test_a_claim_about_a_very_short_answer_may_quote_it(
 def test_white_space_alone_makes_no_perturbed_answer() -> None:
     assert cause(ENTITY, said(GOLD.replace(". ", ".\n\n")), TEXTS) == "echoed"
     assert cause(ENTITY, said(GOLD.replace("Loire", "loire")), TEXTS) == ""
+
+
+def test_the_longest_texts_are_compared_in_no_time() -> None:
+    begun = time.monotonic()
+    gold, answer = ("a b " * 1_000_000, "b a " * 1_000_000)
+    assert cause(ENTITY, said(answer, gold + "."), {"gold": gold}) == "swapped"
+    assert time.monotonic() - begun < 20
 
 
 def test_another_language_is_no_perturbed_answer() -> None:

@@ -1,8 +1,15 @@
-"""Items that are no work yet, since the text that their task type awaits is still to be written."""
+"""Items that are no work yet: the text that their task type awaits is still to be written, or a
+lead still has to give them to people."""
+
+from collections.abc import Iterable
 
 from annotation import seldom, tasktypes
 from annotation.errors import Refused
-from annotation.models import Item, Project
+from annotation.models import Event, Item, Project
+from annotation.querysets import ItemQuerySet
+
+# What brings items in that people do not get at once (see `making`).
+KEPT_BACK = ("answers", "made")
 
 
 def lacks(item: Item) -> bool:
@@ -19,30 +26,49 @@ def check(item: Item) -> None:
         raise Refused(f"{item.key} has no {title!r} yet. It can be asked about once it has one.")
 
 
+def possible(projects: Iterable[Project]) -> set[int]:
+    """The ids of the projects in which items can wait, in one query."""
+    every = list(projects)
+    made = Event.objects.filter(project__in=every, kind__in=KEPT_BACK).order_by()
+    awaiting = {one.pk for one in every if tasktypes.of_version(one.task_type).awaits}
+    return awaiting | set(made.values_list("project", flat=True).distinct())
+
+
 def count(project: Project, role: str = "") -> int:
     """How many items of the project wait, repeats and those with a known answer left out.
 
-    Counting a large project takes a while, so the number may be some seconds old.
+    Counting a large project takes a while, so the number may be some seconds old. One in which
+    nothing can wait need not be counted (see `possible`).
     """
-    awaits = tasktypes.of_version(project.task_type).awaits
-    if not awaits:
-        return 0
-    waiting = Item.objects.in_project(project).originals().of_tests().lacking(awaits)
+    waiting = _tests(project).unresolved().without_places()
     return seldom.remembered(project, "awaiting", role, waiting.count)
 
 
-def said(project: Project, number: int) -> str:
-    """The same in words, as "10 prompts wait for their gold answer."; empty for none.
+def said(project: Project, number: int, role: str = "") -> str:
+    """What so many wait for in words, as "10 prompts wait for their gold answer."; empty for none.
 
     An item goes by the title of its first text, which is what it came with.
     """
-    task = tasktypes.of_version(project.task_type)
-    if not number or task.awaited is None:
+    if not number:
         return ""
-    came, awaited = _inside(task.texts[0].title), _inside(task.awaited.title)
-    if number == 1:
-        return f"1 {came} waits for its {awaited}."
-    return f"{number:,} {came}s wait for their {awaited}."
+    task, lacking = tasktypes.of_version(project.task_type), 0
+    if task.awaits:
+        found = _tests(project).lacking(task.awaits)
+        lacking = min(number, seldom.remembered(project, "lacking", role, found.count))
+    came = _inside(task.texts[0].title)
+    awaited = _inside(task.awaited.title) if task.awaited else ""
+    sentences = []
+    if lacking:
+        theirs = f"s wait for their {awaited}" if lacking > 1 else f" waits for its {awaited}"
+        sentences.append(f"{lacking:,} {came}{theirs}.")
+    if kept := number - lacking:
+        them = "s wait until a lead gives them" if kept > 1 else " waits until a lead gives it"
+        sentences.append(f"{kept:,} item{them} to people.")
+    return " ".join(sentences)
+
+
+def _tests(project: Project) -> ItemQuerySet:
+    return Item.objects.in_project(project).originals().of_tests()
 
 
 def _inside(title: str) -> str:

@@ -23,6 +23,7 @@ KINDS = {
     "known": "right answer set",
     "known-release": "right answer taken away",
     "label": "label",
+    "made": "items made here brought in",
     "member": "member",
     "mend gold": "gold answer mended",
     "places given": "waiting items given to people",

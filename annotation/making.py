@@ -89,6 +89,7 @@ def bring(
     done = Brought()
     done.report = importing.store(project, noted(), places=False, member=member)
     _share_out(project, keys, vetting, done)
+    _record("made", project, member, done)
     return done
 
 
@@ -108,15 +109,8 @@ def answer(
     for batch in batched(answers, BATCH):
         with writing.transact():
             keys += _answered(project, name, batch, done.report)
-    Event.record(
-        "answers",
-        project.slug,
-        project_id=project.pk,
-        member_id=member.pk if member else None,
-        given=done.report.new,
-        conflicts=len(done.report.conflicts),
-    )
     _share_out(project, keys, vetting, done)
+    _record("answers", project, member, done)
     return done
 
 
@@ -152,6 +146,19 @@ def open_waiting(
         items=opened,
     )
     return opened
+
+
+def _record(kind: str, project: Project, member: Membership | None, done: Brought) -> None:
+    Event.record(
+        kind,
+        project.slug,
+        project_id=project.pk,
+        member_id=member.pk if member else None,
+        items=done.report.new,
+        people_get=done.opened,
+        accepted=done.accepted,
+        wait=done.waiting,
+    )
 
 
 def _share_out(project: Project, keys: Sequence[str], vetting: Vetting, done: Brought) -> None:

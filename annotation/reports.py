@@ -24,7 +24,7 @@ class Overview:
     @property
     def awaited(self) -> str:
         """How many wait for a text, in words."""
-        return awaiting.said(self.project, self.awaiting)
+        return awaiting.said(self.project, self.awaiting, self.role)
 
     @property
     def at_work(self) -> int:
@@ -77,12 +77,13 @@ class AbilityCount:
 
 
 def overviews(account: Account) -> list[Overview]:
-    """The projects that a person may see, by name, in four queries; one more for each whose items
+    """The projects that a person may see, by name, in five queries; one more for each whose items
     may still await a text."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
     totals = Item.objects.live().originals().of_tests().per_project(projects)
     resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
     mine = Label.objects.current().at_stages(LIKE_WORK).of_account(account).per_project(projects)
+    wait = awaiting.possible(projects)
     return [
         Overview(
             project=project,
@@ -90,7 +91,7 @@ def overviews(account: Account) -> list[Overview]:
             total=totals.get(project.pk, 0),
             resolved=_seldom(project, project.my_role, resolved),
             mine=mine.get(project.pk, 0),
-            awaiting=awaiting.count(project, project.my_role or ""),
+            awaiting=awaiting.count(project, project.my_role or "") if project.pk in wait else 0,
         )
         for project in projects
     ]

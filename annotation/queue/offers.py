@@ -131,8 +131,8 @@ def progress(member: Membership) -> Progress:
     """
     project = member.project
     total, resolved = seldom.remembered(project, "progress", member.role, lambda: counted(project))
-    waiting = awaiting.count(project, member.role)
-    left, said = total - resolved, awaiting.said(project, waiting)
+    waiting = awaiting.count(project, member.role) if awaiting.possible([project]) else 0
+    left, said = total - resolved, awaiting.said(project, waiting, member.role)
     return Progress(member.labelled, resolved, total, left, waiting, said)
 
 

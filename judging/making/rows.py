@@ -91,11 +91,12 @@ def rows(run: Run, target: Project) -> Iterator[Made]:
         values |= {
             "key": f"{said.key}{mark(run)}{said.sample + 1}",
             "category": strategy.category or said.category,
-            "ability": said.ability,
             "source_ability": said.source_ability or said.ability,
             "origin": ORIGIN,
             "cluster": said.cluster,
         }
+        if not task.categories:
+            values["ability"] = said.ability
         if not here:
             values["source_item"] = said.key
             values["source_project"] = run.project.slug

@@ -87,6 +87,13 @@ def pretty(value: Any) -> str:
 
 
 @register.filter
+def parts(value: Any) -> list[tuple[str, str]]:
+    """The texts that a generator's reply holds, by name; [] where it is one text."""
+    said = value if isinstance(value, dict) else {}
+    return [(name, text) for name, text in said.items() if isinstance(text, str)]
+
+
+@register.filter
 def why(cause: str) -> str:
     """What a cause means; "" for that of a request that failed, which has a message."""
     return described.CAUSES.get(cause, "")
@@ -134,6 +141,8 @@ def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
         if name == PARTS:
             counted = Counter(part["result"] for part in value)
             found.append(("of each", ", ".join(f"{n} {said}" for said, n in counted.items())))
+        elif isinstance(value, Mapping) and not value:
+            continue
         elif isinstance(value, Mapping):
             found.append((name, ", ".join(f"{key} {pretty(one)}" for key, one in value.items())))
         else:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from annotation import making, queue
 from annotation.making import Vetting
 from annotation.models import Event, Item, Project, Resolution, Slot
 from judging.errors import Refused
@@ -83,6 +84,18 @@ def test_gold_answers_become_revisions_of_the_prompts_and_a_share_goes_to_people
     assert Slot.objects.values("item").distinct().count() == 3
 
 
+def test_what_is_kept_back_is_nobodys_work_and_the_pages_say_so(prompts: Project) -> None:
+    make_prompts(prompts, 10)
+    member = make_member(prompts)
+    assert queue.progress(member).awaited == "10 prompts wait for their gold answer."
+    bring(answered(prompts), share=25)
+    progress = queue.progress(member)
+    assert (progress.at_work, progress.awaiting) == (3, 7)
+    assert progress.awaited == "7 items wait until a lead gives them to people."
+    assert making.open_waiting(prompts) == 7
+    assert queue.progress(member).awaited == ""
+
+
 def test_the_same_again_is_nothing_new_and_gives_nobody_more(prompts: Project) -> None:
     make_prompts(prompts, 8)
     run = answered(prompts)
@@ -130,6 +143,7 @@ def test_perturbed_answers_become_items_of_another_project_with_where_they_come_
     }
     assert item.fields["generator"] == "generate-number-errors v1"
     assert item.fields["gold_generator"] == "generate-gold v1"
+    assert "ability" not in item.fields
     assert (item.fields["source_project"], item.fields["source_item"]) == ("prompts", "q1")
     request = run.calls.get(outcome__item__key="q1", sample=1).request
     assert item.fields["request"] == request.digest
@@ -196,5 +210,5 @@ def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
     assert (wish.run, wish.target, wish.vetting.share) == (run, project, 50)
     done = bringing.bring(wish, member)
     assert done.opened == 2
-    event = Event.objects.filter(kind="import").latest("pk")
-    assert (event.member, event.data["new"]) == (member, 4)
+    event = Event.objects.filter(kind="made").get()
+    assert (event.member, event.data["items"], event.data["people_get"]) == (member, 4, 2)

@@ -122,6 +122,8 @@ def test_of_several_replies_the_one_of_use_makes_the_item(
     answer(other, json.dumps(PARTS | {"perturbed": GOLD}))
     page = browser.get(f"/projects/fbi/runs/{other.number}/items/{item.key}/").content.decode()
     assert "Missing because: echoed, the reply gives back what it was made from" in page
+    assert "<h3>Perturbed</h3>" in page
+    assert "{&#x27;perturbed" not in page
     assert "1 echoed" in browser.get(f"/projects/fbi/runs/{other.number}/").content.decode()
 
 

@@ -5,14 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotation import taxonomy
+
 VERDICTS = ("A", "B", "both good", "both unacceptable")
 TOTAL = "total"
 # The parts of a perturbation, as a generator is asked for them.
 PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
 # Those of an input, beside a rationale. It may need no context.
 INPUT, CONTEXT = "input", "context"
-# What makes texts of items, and says nothing of any.
-GENERATORS = frozenset({"answer", "perturbation", "input"})
+# What a prompt is sorted into, beside a rationale.
+ABILITY = "ability"
+# What makes texts of items, or sorts them, and judges none.
+GENERATORS = frozenset({"answer", "perturbation", "input", "sorting"})
 
 
 class StrategyError(ValueError):
@@ -183,6 +187,9 @@ class Strategy:
             return {name: {"type": "string"} for name in (PERTURBED, CLAIM, RATIONALE)}
         if output == "input":
             return {name: {"type": "string"} for name in (INPUT, CONTEXT, RATIONALE)}
+        if output == "ability":
+            known = [ability.slug for ability in taxonomy.load().sorts()]
+            return {ABILITY: {"type": "string", "enum": known}, RATIONALE: {"type": "string"}}
         return {"flag": {"type": "boolean"}} if output == "flag" else None
 
 

@@ -33,6 +33,7 @@ OUTPUT_OF_FRAME = {
     "answer": "answer",
     "perturbation": "perturbation",
     "input": "input",
+    "sorting": "ability",
 }
 # metric -> the frames that show it what it measures; ROUGE-L without a reference would say 0
 FRAMES_OF_METRIC = {

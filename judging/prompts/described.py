@@ -37,6 +37,7 @@ FRAMES = {
     "answer": Frame("Generators of answers", "The prompt alone."),
     "perturbation": Frame("Generators of perturbations", "The prompt with the gold answer."),
     "input": Frame("Generators of inputs", "The prompt that an input is to be made from."),
+    "sorting": Frame("Suggestions of abilities", "The prompt alone."),
 }
 # How a reply ended, as providers say it.
 FINISHES = {
@@ -71,6 +72,7 @@ _CALLS = {
     ("answer", 0): "Prompt",
     ("perturbation", 0): "Gold answer",
     ("input", 0): "Prompt",
+    ("sorting", 0): "Prompt",
     ("pair", 1): "Both answers, gold first as A",
     ("pair", 2): "Both answers, perturbed first as A",
 }
@@ -117,6 +119,7 @@ def offers(strategy: Strategy) -> str:
         "answer": "an answer, taken whole",
         "perturbation": "a perturbed answer, what was changed, and why it is worse",
         "input": "an input, the context that belongs to it, and why a model is likely to fail",
+        "ability": "one of the abilities that prompts are sorted into, and why",
     }[strategy.output]
     if strategy.metric:
         return f"{said}, measured by {strategy.metric}"
@@ -157,6 +160,7 @@ def _decides(strategy: Strategy) -> str:
         "answer": "Made if the reply has a text.",
         "perturbation": "Made if the reply has all three parts.",
         "input": "Made if the reply has an input and a rationale; the context may be empty.",
+        "sorting": "Made if the reply names an ability; people take it, or choose another one.",
         "explanation": "Found if the explanation reports a mistake; that credits the other run.",
         "fold": "More than half of all members decide, missing ones in the total."
         if strategy.fold == "majority"

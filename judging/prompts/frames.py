@@ -65,6 +65,7 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "answer": {CallSpec("answer"): {"question": "question"}},
     "perturbation": {CallSpec("perturbation"): {"question": "prompt", "reference": "gold"}},
     "input": {CallSpec("input"): {"question": "question"}},
+    "sorting": {CallSpec("sorting"): {"question": "question"}},
 }
 
 # frame -> what an item must be resolved as
@@ -81,6 +82,7 @@ _NEEDS = {
     "answer": "prompt",
     "perturbation": "gold",
     "input": "prompt",
+    "sorting": "prompt",
 }
 
 

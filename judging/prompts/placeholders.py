@@ -39,6 +39,7 @@ SHOWN: dict[str, Shown] = {
     "answer": Shown(frozenset({"question"})),
     "perturbation": Shown(frozenset({"question", "reference", "guidance"})),
     "input": Shown(frozenset({"question"})),
+    "sorting": Shown(frozenset({"question"})),
 }
 # frame -> the names that its prompt must hold
 PLACEHOLDERS = {frame: shown.needed for frame, shown in SHOWN.items()}

@@ -16,6 +16,8 @@ answer     the whole reply, as the gold answer that it is to be
 perturbation  {"perturbed", "claim", "rationale"}, each a text; one that is missing or empty makes
            the reply incomplete, since what was changed could not be vetted
 input      {"input", "context", "rationale"}, each a text, of which the context alone may be empty
+ability    {"ability", "rationale"}: one of the abilities that prompts are sorted into, by its slug,
+           name or code, and why, which may be missing; another ability leaves the reply unparsable
 """
 
 import hashlib
@@ -25,7 +27,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from annotation import taxonomy
 from judging.prompts.declared import (
+    ABILITY,
     CLAIM,
     CONTEXT,
     INPUT,
@@ -151,6 +155,8 @@ def _offered(strategy: Strategy) -> str:
         return ",".join(f"{metric.slug}:{_values(metric)}" for metric in strategy.metrics)
     if strategy.scale:
         return _range(strategy.scale)
+    if strategy.output == "ability":
+        return "+".join(ability.slug for ability in taxonomy.load().sorts())
     return "+".join(verdict.replace(" ", "-") for verdict in strategy.verdicts)
 
 
@@ -195,6 +201,15 @@ def _perturbation(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None
 
 def _input(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
     return _parts(raw, (INPUT, CONTEXT, RATIONALE), may_be_empty=CONTEXT)
+
+
+def _ability(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
+    said = raw if isinstance(raw, dict) else {}
+    known, named, why = taxonomy.load(), said.get(ABILITY), said.get(RATIONALE)
+    slug = known.ability_called(named.strip()) if isinstance(named, str) else ""
+    if slug not in [ability.slug for ability in known.sorts()]:
+        return None, "unparsable"
+    return {ABILITY: slug, RATIONALE: storable(why) if isinstance(why, str) else ""}, ""
 
 
 def _parts(
@@ -243,5 +258,6 @@ OUTPUTS: dict[str, Output] = {
     # Nothing but an object holds three texts, so no mark is looked for.
     "perturbation": Output(lambda _: frozenset({PERTURBED}), lambda _: _UNMARKED, _perturbation),
     "input": Output(lambda _: frozenset({INPUT}), lambda _: _UNMARKED, _input),
+    "ability": Output(lambda _: frozenset({ABILITY}), lambda _: _UNMARKED, _ability),
     "flag": _one("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: grades.flag(raw)),
 }

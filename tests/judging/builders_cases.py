@@ -96,6 +96,7 @@ CASES = {
     "generate-planted": Case(perturbed, ITEMS, MADE),
     "generate-requirements": Case(perturbed, ITEMS, MADE),
     "generate-response": Case(detectable, ITEMS, MADE),
+    "suggest-ability": Case(perturbed, ITEMS, MADE),
     **{
         f"generate-{one.slug}": Case(partial(answered, one.ability), ITEMS, MADE)
         for one in taxonomy.load()

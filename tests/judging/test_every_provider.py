@@ -34,7 +34,7 @@ WAYS: dict[str, dict[str, Any]] = {
 STRATEGIES = [
     "vanilla-score", "pairwise", "reference", "prometheus", "detect-1a", "likert", "score-chain",
     "matching", "explanation-check", "generate-gold", "generate-entity",
-    "generate-requirements",
+    "generate-requirements", "suggest-ability",
 ]  # fmt: skip
 
 

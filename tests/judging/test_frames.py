@@ -106,6 +106,7 @@ def test_each_frame_makes_the_calls_that_the_figures_need():
         "answer": (CallSpec("answer"),),
         "perturbation": (CallSpec("perturbation"),),
         "input": (CallSpec("input"),),
+        "sorting": (CallSpec("sorting"),),
     }
 
 
@@ -140,6 +141,7 @@ def test_each_frame_says_what_its_items_are_resolved_as():
         "answer": "prompt",
         "perturbation": "gold",
         "input": "prompt",
+        "sorting": "prompt",
     }
 
 

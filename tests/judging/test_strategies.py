@@ -50,7 +50,7 @@ STUDIES = {
     "": {"length", "mean"},
 }  # fmt: skip
 # One for gold answers and one for each category that the study counts.
-STUDIES["000"] |= {"generate-gold"} | {
+STUDIES["000"] |= {"generate-gold", "suggest-ability"} | {
     f"generate-{one.slug}" for one in taxonomy.load() if one.in_paper
 }
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from annotation import taxonomy
 from judging.prompts.frames import CallSpec, all_calls
 from judging.replies.outputs import read
 from judging.strategies import load_all
@@ -35,7 +36,7 @@ def test_what_the_schema_admits_is_read_as_it_is(slug):
     answer = instance(strategy.schema)
     reading = read(strategy, json.dumps(answer))
     explanation = answer.pop("explanation", "")
-    several = strategy.output in ("scores", "perturbation", "input")
+    several = strategy.output in ("scores", "perturbation", "input", "ability")
     expected = answer if several else next(iter(answer.values()))
     assert reading.value == expected
     assert (reading.path, reading.explanation) == ("strict", explanation)
@@ -141,3 +142,29 @@ def test_an_input_has_all_its_parts_though_its_context_may_be_empty(given, cause
     reading = read(STRATEGIES["generate-claims"], json.dumps(given))
     assert reading.cause == cause
     assert reading.value == (None if cause else given)
+
+
+@pytest.mark.parametrize(
+    "text, ability",
+    [
+        ('{"ability": "factual", "rationale": "It asks for a fact."}', "factual"),
+        ('Sure: {"ability": " Long form ", "rationale": ""}', "long-form"),
+        ('{"ability": "IF"}', "instruction-following"),
+        ('{"ability": "score-invariant", "rationale": "r"}', ""),
+        ('{"ability": "taste", "rationale": "r"}', ""),
+        ('{"ability": ["factual"]}', ""),
+        ('{"rationale": "r"}', ""),
+        ("ability: factual", ""),
+    ],
+)
+def test_an_ability_is_one_that_prompts_are_sorted_into_or_none(text, ability):
+    reading = read(STRATEGIES["suggest-ability"], text)
+    assert reading.cause == ("" if ability else "unparsable")
+    assert (reading.value or {}).get("ability", "") == ability
+
+
+def test_the_prompt_that_asks_for_an_ability_offers_every_one_there_is():
+    asked = STRATEGIES["suggest-ability"].prompt
+    listed = [one.slug for one in taxonomy.load().sorts()]
+    assert [slug for slug in listed if f"\n- {slug}: " not in asked] == []
+    assert f'"one of {", ".join(listed)}"' in asked

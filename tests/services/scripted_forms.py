@@ -20,6 +20,7 @@ _TEXTS = re.compile(r"^\[BEGIN ([A-Z0-9 ,]+)\]\n(.*?)\n\[END \1\]", re.MULTILINE
 _SENTENCE = re.compile(r'"(Therefore, [^"]+\.)"')
 _PERTURBED = re.compile(r'\{"perturbed": "')
 _INPUT = re.compile(r'\{"input": "')
+_ABILITY = re.compile(r'\{"ability": "one of ([^"]+)"')
 _FLAG = re.compile(r'\{"flag": true\}')
 _KEYS = re.compile(r'"(\w+)": N\b')
 _MARKED = re.compile(r"\[RESULT\] \(a whole number from (\d+) to (\d+)\)")
@@ -44,6 +45,9 @@ def filled(prompt: str, draw: Draw, remark: str) -> str | None:
         return json.dumps(_perturbed(dict(_TEXTS.findall(prompt))["ANSWER"], draw))
     if _INPUT.search(outside):
         return json.dumps(_input(_TEXTS.findall(prompt)[-1][1], remark))
+    if offered := _ABILITY.search(outside):
+        ability = _one(offered[1].split(", "), draw("ability"))
+        return json.dumps({"ability": ability, "rationale": remark})
     if _FLAG.search(outside):
         return json.dumps({"flag": draw("flag") < 0.5})
     metrics = _metrics(outside)
@@ -80,6 +84,7 @@ def _may_be_asked(prompt: str) -> bool:
     signs = (
         '{"perturbed": "',
         '{"input": "',
+        '{"ability": "',
         '"Therefore, ',
         '{"flag": true}',
         "[RESULT]",

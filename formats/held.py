@@ -3,13 +3,33 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import yaml
 
 Counts = Counter[tuple[str, str, str]]
 TEST, REPEATS = "test", "repeats"
+# Of so many sources each is told by itself; models call themselves as they like.
+MOST_SOURCES, LONGEST = 100, 80
+
+
+class Source(NamedTuple):
+    """Where items come from: how they came to be, what made them, which model wrote their text, and
+    what wrote their gold answer; each "" where that was not said."""
+
+    origin: str = ""
+    maker: str = ""
+    model: str = ""
+    gold: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a model wrote any of it."""
+        return bool(self.model or self.gold)
+
+
+REST_OF_SOURCES = Source("others", "others", "others", "others")
 
 
 _SIZES = {"n<1K": 1_000, "1K<n<10K": 10_000, "10K<n<100K": 100_000, "100K<n<1M": 1_000_000}
@@ -19,11 +39,13 @@ _LARGEST = "1M<n<10M"
 @dataclass(frozen=True)
 class Held:
     """What a folder holds: how many items there are by ability, category and label, how many of
-    them `repeat` another one or have another purpose than to test, and the digest of each file."""
+    them `repeat` another one or have another purpose than to test, the digest of each file, and how
+    many come from where."""
 
     counts: Counts
     others: Counter[str]
     digests: Mapping[str, str]
+    sources: Counter[Source] = field(default_factory=Counter)
 
     @property
     def items(self) -> int:
@@ -39,6 +61,26 @@ class Held:
     def size(self) -> str:
         """The category of sizes that the hub has for it."""
         return next((name for name, most in _SIZES.items() if self.items < most), _LARGEST)
+
+
+def source_of(row: Mapping[str, Any]) -> Source:
+    """Where an item comes from, by its column `origin` and by what its `fields` name."""
+    fields = row.get("fields") or {}
+    gold = (fields.get("gold_generator"), fields.get("gold_model"))
+    told = (
+        row.get("origin"),
+        fields.get("generator") or fields.get("perturber"),
+        fields.get("model") if fields.get("generator") else "",
+        ", ".join(str(one) for one in gold if one),
+    )
+    return Source(*(str(one or "")[:LONGEST] for one in told))
+
+
+def count_source(sources: Counter[Source], row: Mapping[str, Any]) -> None:
+    """Count an item among those of its source, or among the rest where there are too many."""
+    found = source_of(row)
+    is_known = found in sources or len(sources) < MOST_SOURCES
+    sources[found if is_known else REST_OF_SOURCES] += 1
 
 
 # The card of what a folder holds: what stands in its front, and its text.

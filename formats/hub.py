@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from formats import parquet
-from formats.held import REPEATS, TEST, Card, Counts, Held, written
+from formats.held import REPEATS, TEST, Card, Counts, Held, Source, count_source, written
 from formats.sealed import Sealing
 
 CARD = "README.md"
@@ -40,15 +40,16 @@ def write(
 ) -> int:
     """Write the columns of items with their card, by way of a folder; return their number.
 
-    The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`. Raises
-    ValueError as `parquet.write` does.
+    The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
+    `origin` and `fields`. Raises ValueError as `parquet.write` does.
     """
-    counts, others = Counts(), Counter[str]()
+    counts, others, sources = Counts(), Counter[str](), Counter[Source]()
     shape = parquet.schema(columns, kinds)
-    names = _split(_counted(rows, counts, others), shape, folder)
+    counted = _counted(rows, counts, others, sources)
+    names = _split(counted, shape, folder)
     paths = {name: f"data/{name}.parquet" for name in names}
     digests = {path: _add(path, folder / name, shape, sealing) for name, path in paths.items()}
-    held = Held(counts, others, digests)
+    held = Held(counts, others, digests, sources)
     front, text = card(held)
     sealing.put(CARD, written({**front, **_front(held, names)}, text))
     sealing.seal({"digest": held.digest})
@@ -107,8 +108,11 @@ def _add(path: str, packed: Path, shape: pa.Schema, sealing: Sealing) -> str:
     return str(member.facts()["sha256"])
 
 
-def _counted(rows: Rows, counts: Counts, others: Counter[str]) -> Iterator[Mapping[str, Any]]:
+def _counted(
+    rows: Rows, counts: Counts, others: Counter[str], sources: Counter[Source]
+) -> Iterator[Mapping[str, Any]]:
     for row in rows:
+        count_source(sources, row)
         counts[row["ability"], row["category"], row["resolution"] or ""] += 1
         if row["duplicate_of"]:
             others[REPEATS] += 1

@@ -35,6 +35,7 @@ LICENCES = {
 UNSTATED = "unknown"
 TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge", "human-annotated")
 _ITEMS, _UNRESOLVED = "items", "not resolved"
+_SOURCE = ("origin", "made by", "model", "gold answer by", _ITEMS)
 _AGREEMENT = ("question", "measure", "value", "from", "to", "items", "raters", "undefined because")
 
 Row = dict[str, Any]
@@ -67,6 +68,8 @@ def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
         "texts": list(_texts(project)),
         "counts": _table(list(_counts(held))),
         "categories": len({category for _, category, _ in held.counts}),
+        "sources": _table(list(_sources(held)), _SOURCE) if any(map(any, held.sources)) else "",
+        "written": sum(n for source, n in held.sources.items() if source.is_written),
         "others": [(markdown_text(kind), n) for kind, n in sorted(held.others.items())],
         "unresolved": sum(n for (*_, value), n in held.counts.items() if not value),
         "snapshot": snapshot,
@@ -112,6 +115,12 @@ def _counts(held: Held) -> Iterator[Row]:
 def _count_row(ability: str, category: str, found: dict[str, int]) -> Row:
     named = {value or _UNRESOLVED: n for value, n in found.items()}
     return {"ability": ability, "category": category, _ITEMS: sum(found.values()), **named}
+
+
+def _sources(held: Held) -> Iterator[Row]:
+    """How many items come from where, the most first."""
+    for source, n in sorted(held.sources.items(), key=lambda one: (-one[1], one[0])):
+        yield dict(zip(_SOURCE, (*source, n), strict=True))
 
 
 def _agreement(project: Project) -> list[Row]:

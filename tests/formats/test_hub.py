@@ -4,6 +4,7 @@ import hashlib
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from formats import hub
-from formats.held import Counts, Held
+from formats import held, hub
+from formats.held import Counts, Held, Source
 from formats.writers import Packed, write_file
 
 COLUMNS = ("key", "category", "resolution", "n")
@@ -25,8 +26,8 @@ def row(key: str, category: str = "spelling", **values: Any) -> dict[str, Any]:
     return {"key": key, **kinds, "purpose": "test", "duplicate_of": None, "n": 1, **values}
 
 
-def card(held: Held) -> tuple[Mapping[str, Any], str]:
-    SEEN.append(held)
+def card(told: Held) -> tuple[Mapping[str, Any], str]:
+    SEEN.append(told)
     return {"pretty_name": "x\n---\nlicense: mit"}, "# x"
 
 
@@ -80,15 +81,44 @@ def test_of_very_many_categories_the_last_are_in_one_file(
 def test_the_card_is_told_what_was_written(tmp_path: Path) -> None:
     repeated, learnt = row("b", duplicate_of="a"), row("c", purpose="practice", resolution=None)
     files = folder(tmp_path, row("a"), repeated, learnt)
-    held = SEEN[-1]
-    assert held.counts == {
+    told = SEEN[-1]
+    assert told.counts == {
         ("long-form", "spelling", "valid"): 2, ("long-form", "spelling", ""): 1
     }  # fmt: skip
-    assert held.others == {"repeats": 1, "practice": 1}
+    assert told.others == {"repeats": 1, "practice": 1}
     digest = hashlib.sha256(files["data/spelling.parquet"]).hexdigest()
     # What `sha256sum data/* | sha256sum` prints.
     line = f"{digest}  data/spelling.parquet\n"
-    assert held.digest == hashlib.sha256(line.encode()).hexdigest()
+    assert told.digest == hashlib.sha256(line.encode()).hexdigest()
+
+
+def test_the_card_is_told_where_items_come_from(tmp_path: Path) -> None:
+    told = {"generator": "g v1", "model": "m", "gold_generator": "h v2", "gold_model": "n"}
+    perturbed = {"perturber": "spelling", "model": "of something else"}
+    folder(
+        tmp_path,
+        row("a"),
+        row("b", origin="generated", fields=told),
+        row("c", origin="perturber", fields=perturbed),
+        row("d", origin="fbi", fields={"generator": 7}),
+    )
+    assert SEEN[-1].sources == {
+        Source(): 1,
+        Source("generated", "g v1", "m", "h v2, n"): 1,
+        Source("perturber", "spelling"): 1,
+        Source("fbi", "7"): 1,
+    }
+    assert [one.is_written for one in SEEN[-1].sources] == [False, True, False, False]
+
+
+def test_of_very_many_sources_the_last_are_counted_as_one() -> None:
+    sources = Counter[Source]()
+    for number in range(held.MOST_SOURCES + 3):
+        held.count_source(sources, row("a", fields={"generator": "g", "model": f"m{number}"}))
+    assert len(sources) == held.MOST_SOURCES + 1
+    assert sources[held.REST_OF_SOURCES] == 3
+    long = held.source_of(row("a", origin="o" * 1000))
+    assert len(long.origin) == held.LONGEST
 
 
 def test_a_name_adds_nothing_to_the_front(tmp_path: Path) -> None:

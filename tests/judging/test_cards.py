@@ -87,6 +87,38 @@ def test_the_card_counts_items_by_category_and_label(people: Cast) -> None:
     assert "Of 2 items nothing is held true" in written
 
 
+def made(people: Cast, key: str, **fields: str) -> None:
+    origin = "generated" if "generator" in fields else "perturber"
+    make_item(people.project, key, origin=origin, fields=fields)
+
+
+def test_the_card_says_which_texts_which_model_wrote(people: Cast) -> None:
+    told = {"generator": "generate-entity v2", "model": "writer-7b"}
+    made(people, "d", **told, gold_generator="generate-gold v1", gold_model="sage-1")
+    made(people, "e", **told)
+    made(people, "f", perturber="spelling")
+    written = card(people)
+    for line in (
+        "| origin | made by | model | gold answer by | items |",
+        "|  |  |  |  | 3 |",
+        "| generated | generate-entity v2 | writer-7b |  | 1 |",
+        "| generated | generate-entity v2 | writer-7b | generate-gold v1, sage-1 | 1 |",
+        "| perturber | spelling |  |  | 1 |",
+    ):
+        assert line in written
+    assert "The texts of 2 items are at least in part a model’s." in written
+    assert "the terms of those who offer these models" in written
+    assert "An evaluator that is the same model" in written
+
+
+def test_where_no_model_wrote_the_card_says_nothing_of_models(people: Cast) -> None:
+    assert "Where the texts come from" not in card(people)
+    made(people, "f", perturber="spelling")
+    written = card(people)
+    assert "| perturber | spelling |  |  | 1 |" in written
+    assert "offer these models" not in written
+
+
 def test_the_front_says_licence_size_and_files(people: Cast) -> None:
     said = front(card(people, licence="cc-by-4.0"))
     assert (said["license"], said["size_categories"]) == ("cc-by-4.0", ["n<1K"])
@@ -150,6 +182,9 @@ def test_what_was_narrowed_is_said(people: Cast) -> None:
 def test_hostile_names_stay_texts_in_the_card(people: Cast, name: str) -> None:
     Project.objects.filter(pk=people.project.pk).update(name=f"{MARK} {CORPUS[name]}"[:200])
     Item.objects.filter(key="a").update(ability=f"{CORPUS[name]}"[:80])
+    # A NUL is in nothing that is stored.
+    model = CORPUS[name].replace("\0", "").encode(errors="replace").decode()
+    Item.objects.filter(key="b").update(fields={"generator": "g v1", "model": model})
     written = card(people, filters={"search": ""}, licence="mit")
     said = front(written)
     assert (said["license"], len(said["configs"])) == ("mit", 3)

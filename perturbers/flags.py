@@ -203,7 +203,10 @@ _LANGUAGE_OF = {
 def _script(text: str) -> str:
     """The script of most letters; "" where there are too few to tell."""
     letters = [one for one in text if one.isalpha()][:2000]
-    scripts = Counter(unicodedata.name(one, "?").split()[0] for one in letters)
+    scripts = Counter[str]()
+    # A text has few letters, each many times.
+    for letter, times in Counter(letters).items():
+        scripts[unicodedata.name(letter, "?").split()[0]] += times
     return "" if len(letters) < 40 else f"{scripts.most_common(1)[0][0].capitalize()} script"
 
 

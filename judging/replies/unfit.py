@@ -59,13 +59,15 @@ def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
 
 
 def _of_perturbation(value: Mapping[str, str], gold: str) -> str:
-    if any(_stands_for(value[name], value[PERTURBED], gold) for name in (CLAIM, RATIONALE)):
+    reference = _words(gold)
+    if any(_stands_for(value[name], value[PERTURBED], reference) for name in (CLAIM, RATIONALE)):
         return SWAPPED
     return LANGUAGE if flags.language(gold, value[PERTURBED]) else ""
 
 
-def _stands_for(part: str, answer: str, gold: str) -> bool:
-    """Whether another part is the answer, rather than what is called so.
+def _stands_for(part: str, answer: str, reference: Sequence[str]) -> bool:
+    """Whether another part is the answer, rather than what is called so, beside the gold answer's
+    words.
 
     It is if it has half of the gold answer's words, in their order, and shares more with it by both
     measures: of the words of the two together, and of its own words alone. The first by itself
@@ -73,10 +75,13 @@ def _stands_for(part: str, answer: str, gold: str) -> bool:
     short quotation for a long answer. A part that quotes the answer speaks of it, and of a very
     short gold answer there is no telling.
     """
-    reference = _words(gold)
-    if len(reference) < FEWEST or " ".join(answer.split()) in " ".join(part.split()):
+    words = _words(part)
+    # Most parts are too short, and then nothing needs to be compared.
+    if len(reference) < FEWEST or len(words) < len(reference) / 2:
         return False
-    one, other = (_Likeness.of(_words(text), reference) for text in (part, answer))
+    if " ".join(answer.split()) in " ".join(part.split()):
+        return False
+    one, other = _Likeness.of(words, reference), _Likeness.of(_words(answer), reference)
     whole = one.shared >= len(reference) / 2
     return whole and one.of_both > other.of_both and one.of_own > other.of_own
 

@@ -10,8 +10,9 @@ from typing import IO
 
 LOOK_EVERY = 0.2
 TOLD_EVERY = 1.0
-# In which the last line that is said ends, and most begin.
-END_BYTES = 8_000
+# In which the last line that is said ends, and most begin: what a job tells as JSON, with the first
+# problems in whatever script, has to be whole.
+END_BYTES = 64_000
 
 
 @dataclass(frozen=True)

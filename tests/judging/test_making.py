@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from annotation import making, queue
-from annotation.making import Vetting
+from annotation import making, programs, queue
+from annotation.making import Brought, Vetting
 from annotation.models import Event, Item, Project, Resolution, Slot
+from formats.rows import BadRow
 from judging.errors import Refused
 from judging.making import bringing
 from judging.making.bringing import Wish
@@ -212,3 +213,9 @@ def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
     assert done.opened == 2
     event = Event.objects.filter(kind="made").get()
     assert (event.member, event.data["items"], event.data["people_get"]) == (member, 4, 2)
+
+
+def test_what_a_program_tells_fits_into_what_is_read_of_it() -> None:
+    done = Brought()
+    done.report.bad = [BadRow("run 1", 1, "\N{GRINNING FACE}" * 200, "is not.")] * 100
+    assert len(json.dumps(bringing.told(done))) < programs.END_BYTES

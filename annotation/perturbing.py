@@ -7,11 +7,11 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 
 from annotation import importing, making, tasktypes, taxonomy
 from annotation.errors import FieldError, Refused
@@ -25,10 +25,16 @@ from perturbers.registry import PERTURBERS, Perturber, perturb
 ORIGIN = "perturber"
 # Gold answers that are in memory at once.
 AT_A_TIME = 100
+# Of so many gold answers examples are shown.
+GOLDS_SHOWN = 5
 NEEDED = ("prompt", "gold", "perturbed", "claim")
 MOST, MOST_ERRORS = 20, 32
 # It stands in the keys of items.
 SEED = re.compile(r"[A-Za-z0-9-]{1,20}")
+
+
+# Is told of how many gold answers how many are done.
+Told = Callable[[int, int], object]
 
 
 class Unfit(Refused):
@@ -60,6 +66,10 @@ class Tally:
     @property
     def report(self) -> importing.Report:
         return self.brought.report
+
+
+def _nobody(done: int, total: int) -> None:
+    return
 
 
 def new_seed() -> str:
@@ -111,7 +121,7 @@ def make(
     *,
     dry_run: bool = False,
     member: Membership | None = None,
-    told: Callable[[int, int], object] = lambda done, total: None,
+    told: Told = _nobody,
 ) -> Tally:
     """Make items of the gold answers of a project, and share them out. A dry run stores nothing.
 
@@ -121,14 +131,15 @@ def make(
     """
     check(project, wish)
     done = Tally()
+    rows = _rows(_golds(project)[: wish.limit], wish, done, told)
     if dry_run:
-        drafts = importing.check(_rows(project, wish, done, told), tasktypes.of_project(project))
+        drafts = importing.check(rows, tasktypes.of_project(project))
         done.brought.report = importing.store(project, drafts, dry_run=True)
         return done
     keys: list[str] = []
 
     def noted() -> Iterator[Made]:
-        for row in _rows(project, wish, done, told):
+        for row in rows:
             keys.append(row.values["key"])
             yield row
 
@@ -141,29 +152,33 @@ def make(
 
 
 def examples(project: Project, wish: Wish, most: int) -> list[Made]:
-    """The first rows that it would store, one of each perturber if it can be. Raises like
-    `check`."""
+    """Rows that it would store, one of each perturber if it can be, of the first gold answers that
+    each is for. Raises like `check`."""
     check(project, wish)
-    rows = _rows(project, wish, Tally(), lambda done, total: None)
-    found: dict[str, list[Made]] = {slug: [] for slug in wish.perturbers}
-    for row in islice(rows, most * MOST):
-        found[row.values["perturber"]].append(row)
-    in_turn = sorted((place, row.line, row) for rows in found.values()
-                     for place, row in enumerate(rows))  # fmt: skip
-    return [row for *_, row in in_turn[:most]]
+    found: list[tuple[int, int, Made]] = []
+    for number, slug in enumerate(wish.perturbers):
+        golds = _golds_for(project, PERTURBERS[slug])[:GOLDS_SHOWN]
+        rows = _rows(golds, replace(wish, perturbers=(slug,)), Tally())
+        found += [(turn, number, row) for turn, row in enumerate(islice(rows, most))]
+    return [row for *_, row in sorted(found, key=lambda one: one[:2])[:most]]
 
 
 def _golds(project: Project) -> ItemQuerySet:
-    return Item.objects.in_project(project).sources("gold").first_of_clusters()
+    found = Item.objects.in_project(project).sources("gold").first_of_clusters()
+    return found.order_by("position")
 
 
-def _rows(
-    project: Project, wish: Wish, done: Tally, told: Callable[[int, int], object]
-) -> Iterator[Made]:
+def _golds_for(project: Project, perturber: Perturber) -> ItemQuerySet:
+    every = taxonomy.load()
+    own = [one.slug for one in every.abilities if every.is_made_of(perturber.category, one.slug)]
+    told = Q(source_ability="", ability__in=own) | Q(source_ability__in=own)
+    return _golds(project).filter(told)
+
+
+def _rows(golds: ItemQuerySet, wish: Wish, done: Tally, told: Told = _nobody) -> Iterator[Made]:
     chosen = [PERTURBERS[slug] for slug in wish.perturbers]
-    found = _golds(project).order_by("position")[: wish.limit]
-    line, total = 0, found.count()
-    for number, part in enumerate(in_parts(found, AT_A_TIME)):
+    line, total = 0, golds.count()
+    for number, part in enumerate(in_parts(golds, AT_A_TIME)):
         told(number * AT_A_TIME, total)
         items = Item.objects.filter(pk__in=part).order_by("position")
         for item, texts in zip(items, _texts(part), strict=True):

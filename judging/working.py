@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import Q, QuerySet, Value
 from django.utils import timezone
 
-from annotation import jobs, writing
+from annotation import generations, jobs, writing
 from annotation import settings as places
 from annotation.models import Event, Job, Membership
 from annotation.snapshots import asking as snapshots
@@ -74,6 +74,12 @@ KINDS: dict[str, Kind] = {
         sees=lambda member: Q(result__table__in=exporting.offered(member)),
     ),
     archives.KIND: Kind("Archive of results", "archives"),
+    generations.KIND: Kind(
+        "Items made here",
+        "generation",
+        numbered=True,
+        of=lambda job: f"by {job.result['by']}, seed {job.result['seed']}",
+    ),
     bringing.KIND: Kind(
         "Items of a run",
         "run-bring-in",

@@ -11,8 +11,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 
-from annotation import inviting
+from annotation import generations, inviting
 from annotation.models import ApiToken
+from annotation.perturbing import Wish
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing
 from annotation.uploads import jobs as imports
@@ -118,6 +119,8 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/import/<int:number>/cancel/": {"POST": "manage"},
     "projects/<slug:slug>/import/<int:number>/rows/": {"GET": "manage"},
     "projects/<slug:slug>/import/<int:number>/problems.csv": {"GET": "manage"},
+    "projects/<slug:slug>/perturb/": {"GET": "manage", "POST": "manage"},
+    "projects/<slug:slug>/perturb/<int:number>/": {"GET": "manage"},
     "projects/<slug:slug>/members/": {"GET": "manage", "POST": "manage"},
     "projects/<slug:slug>/members/invite/": {"GET": "manage", "POST": "manage"},
     "invitations/<str:invitation>/": {"GET": "anyone", "POST": "anyone"},
@@ -312,6 +315,7 @@ def world(db: None, settings: Any) -> World:
     exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
     archives.want(people.project, people.lead, archives.Wish([1]))
     make_import(people)
+    generations.want(people.project, Wish(perturbers=("spelling",), seed="s"))
     return World(people, names_in(people, "a/b"))
 
 

@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation import access, queue, reports, tasktypes, taxonomy
+from annotation import access, perturbing, queue, reports, tasktypes, taxonomy
 from annotation.models import RIGHTS, Account, Membership, Role
 
 # What each right allows, in words for people.
@@ -45,6 +45,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "abilities": reports.by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
+        "perturbs": perturbing.fits(member.project),
         "sorts": bool(tasktypes.of_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)

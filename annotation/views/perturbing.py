@@ -1,0 +1,218 @@
+"""Items that perturbers make of gold answers: asked for after a look at some, and their outcome."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation import access, diffing, generations, perturbing
+from annotation.errors import FieldError, Refused
+from annotation.importing import flagging
+from annotation.importing.returned import Made
+from annotation.making import Vetting
+from annotation.models import Job, Membership
+from annotation.perturbing import Wish
+from annotation.views.painting import HtmxRequest
+from perturbers.registry import PERTURBERS, Perturber
+
+ERRORS = [(str(number), str(number)) for number in (1, 2, 4, 8)]
+WAIT, ACCEPT = "wait", "accept"
+RESTS = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
+USUAL = ("identical", "white-space-only", "empty", "duplicate")
+# So many perturbed answers are shown before any is stored.
+SHOWN = 6
+COMPARED = ("gold", "perturbed")
+
+
+class PerturbForm(forms.Form):
+    """Which perturbers, how often, and who gets what they make."""
+
+    perturbers = forms.MultipleChoiceField(
+        choices=[(slug, slug) for slug in PERTURBERS],
+        error_messages={"required": "Choose one perturber at least."},
+    )
+    errors_each = forms.MultipleChoiceField(
+        label="Errors in an answer",
+        choices=ERRORS,
+        initial=["1"],
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose one number at least."},
+    )
+    number = forms.IntegerField(
+        label="Answers of each", initial=1, min_value=1, max_value=perturbing.MOST
+    )
+    limit = forms.IntegerField(
+        label="Only the first gold answers",
+        required=False,
+        min_value=1,
+        max_value=1_000_000_000,
+        help_text="So many. Empty: all.",
+    )
+    seed = forms.RegexField(
+        perturbing.SEED.pattern + r"\Z",
+        required=False,
+        help_text="The same word makes the same errors. Empty: a new one.",
+        error_messages={"invalid": "1 to 20 letters, digits or hyphens."},
+    )
+    share = forms.IntegerField(
+        label="People see at once, in %",
+        initial=100,
+        min_value=0,
+        max_value=100,
+        help_text="A random share of each category, one item at least unless it is 0.",
+    )
+    rest = forms.ChoiceField(
+        label="The rest", choices=RESTS, initial=WAIT, widget=forms.RadioSelect
+    )
+    aside = forms.MultipleChoiceField(
+        label="Keep aside, whatever the rest does",
+        required=False,
+        choices=[*flagging.TITLES.items()],
+        initial=USUAL,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def wish(self) -> Wish:
+        said = self.cleaned_data
+        return Wish(
+            perturbers=tuple(slug for slug in PERTURBERS if slug in said["perturbers"]),
+            seed=said["seed"] or perturbing.new_seed(),
+            number=said["number"],
+            doses=tuple(map(int, said["errors_each"])),
+            limit=said["limit"],
+        )
+
+    def vetting(self) -> Vetting:
+        said = self.cleaned_data
+        aside = frozenset(said["aside"])
+        return Vetting(share=said["share"], accept=said["rest"] == ACCEPT, aside=aside)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A perturber to choose, with the number of gold answers that it is for."""
+
+    perturber: Perturber
+    golds: int
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Example:
+    """A perturbed answer that would be made, as what differs from the gold answer."""
+
+    category: str
+    dose: int | None
+    claim: str
+    difference: diffing.Difference
+    flags: list[tuple[str, str]]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
+    """A form that asks perturbers for items, and the times that they made some. A post with
+    `preview` shows some first; one without has a worker make them."""
+    member = access.member_for(request, slug, right="manage")
+    if request.method != "POST":
+        return _page(request, member, PerturbForm())
+    form = PerturbForm(_seeded(request.POST))
+    if not form.is_valid():
+        return _page(request, member, form, status=422)
+    try:
+        if "preview" in request.POST:
+            rows = perturbing.examples(member.project, form.wish(), SHOWN)
+            return _page(request, member, form, shown=[_example(row) for row in rows])
+        job = generations.want(member.project, form.wish(), form.vetting(), access.seated(member))
+    except Refused as problem:
+        name = problem.field if isinstance(problem, FieldError) else ""
+        form.add_error(name if name in form.fields else None, str(problem))
+        return _page(request, member, form, status=422)
+    return redirect("generation", slug, job.result["number"])
+
+
+@require_safe
+@never_cache
+@login_required
+def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """What was asked for, how far it is, and what came of it."""
+    member = access.member_for(request, slug, right="manage")
+    job = generations.called(member.project, number)
+    if job is None:
+        messages.error(request, f"There is nothing that was made under the number {number}.")
+        return redirect("perturb", slug)
+    context = {
+        "project": member.project,
+        "member": member,
+        "job": job,
+        "said": job.result,
+        "rows": _rows(job),
+        "flagged": _flagged(job),
+    }
+    template = "annotation/generation.html" + ("#state" if request.htmx else "")
+    return render(request, template, context)
+
+
+def _seeded(sent: QueryDict) -> QueryDict:
+    """With a seed, so that what is stored is what was shown."""
+    data = sent.copy()
+    if not data.get("seed", "").strip():
+        data["seed"] = perturbing.new_seed()
+    return data
+
+
+def _page(
+    request: HttpRequest,
+    member: Membership,
+    form: PerturbForm,
+    *,
+    shown: list[Example] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    fits = perturbing.fits(member.project)
+    context: dict[str, Any] = {"project": member.project, "member": member, "form": form}
+    context |= {"fits": fits, "shown": shown, "jobs": list(generations.of_project(member.project))}
+    context |= {"offered": _offered(member, form) if fits else []}
+    return render(request, "annotation/perturb.html", context, status=status)
+
+
+def _offered(member: Membership, form: PerturbForm) -> list[Offered]:
+    """All perturbers; those that some gold answer is for are chosen unless a person says else."""
+    reach = perturbing.reach(member.project)
+    sent = form["perturbers"].value() if form.is_bound else None
+    return [
+        Offered(one, reach[slug], reach[slug] > 0 if sent is None else slug in sent)
+        for slug, one in PERTURBERS.items()
+    ]
+
+
+def _example(row: Made) -> Example:
+    values = row.values
+    names = flagging.of_made(values, COMPARED, values["category"])
+    return Example(
+        category=values["category"],
+        dose=row.dose,
+        claim=values["claim"],
+        difference=diffing.compare(values["gold"], values["perturbed"]),
+        flags=flagging.reasons(names, values, COMPARED, values["category"]),
+    )
+
+
+def _rows(job: Job) -> list[tuple[Perturber, int, int]]:
+    """Each perturber that was asked for, with what it made and had too few places for."""
+    made = job.result.get("made") or {"made": {}, "lacking": {}}
+    asked = [PERTURBERS[slug] for slug in job.result["perturbers"] if slug in PERTURBERS]
+    return [(one, made["made"].get(one.slug, 0), made["lacking"].get(one.slug, 0)) for one in asked]
+
+
+def _flagged(job: Job) -> list[tuple[str, str, int]]:
+    """Each rule that flagged some, by its slug and in words."""
+    found = (job.result.get("made") or {}).get("flagged", {})
+    return [(slug, flagging.TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]

@@ -21,6 +21,7 @@ urlpatterns = [
     path("", include("annotation.api.sorting")),
     path("", include("judging.api.making")),
     path("", include("judging.api.bringing")),
+    path("", include("judging.api.suggesting")),
     path("", include("judging.api.runs")),
     path("", include("judging.api.results")),
     path("", include("judging.api.paper")),

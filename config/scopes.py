@@ -29,7 +29,7 @@ WRITES = {
     ),
     "manage": (
         "api-known api-known-release api-assignments api-assignments-back api-priorities"
-        " api-abilities api-abilities-undo"
+        " api-abilities api-abilities-undo api-run-suggestions"
         " api-archives api-run-items api-endpoints api-endpoint"
         " api-member api-hand-over api-invitations api-invitation"
         " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"

@@ -14,6 +14,7 @@ from judging.views import (
     runs,
     starting,
     strategies,
+    suggesting,
 )
 from judging.views.results import downloads, pictures, saved, showing
 
@@ -42,6 +43,7 @@ urlpatterns = [
     path(RUN + "again/", remaking.again, name="run-again"),
     path(RUN + "reparse/", remaking.reparse, name="run-reparse"),
     path(RUN + "bring-in/", making.bring_in, name="run-bring-in"),
+    path(RUN + "suggestions/", suggesting.take, name="run-suggestions"),
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
     path("projects/<slug:slug>/strategies/", strategies.strategy_list, name="strategies"),
     path(STRATEGY, strategies.strategy, name="strategy"),

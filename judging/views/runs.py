@@ -16,7 +16,7 @@ from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
 from judging import pins, tasks
 from judging.engine import watching
-from judging.making import choosing
+from judging.making import choosing, suggesting
 from judging.models import Run
 from judging.preparing import offering
 from judging.providers import PROVIDERS
@@ -145,6 +145,7 @@ def _related(run: Run) -> dict[str, Any]:
         "explains": offering.explained(run.project).filter(pk=run.pk).exists(),
         "readable": reparsing.is_readable(run),
         "comes_in": run.generates and not choosing.why_not(run),
+        "suggests": suggesting.is_for(run) and not suggesting.why_not(run),
         **(_drift(run) if run.occasion else {}),
     }
 

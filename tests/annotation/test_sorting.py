@@ -231,3 +231,17 @@ def test_programs_read_how_far_it_is_and_sort_as_pages_do(
     assert ask({"item": "gone", "ability": "factual"}).status_code == 422
     assert client.post(way + "undo/").json() == {"changed": ["p1"], "missed": []}
     assert ability("p1") == ""
+
+
+def test_undo_passes_over_what_others_changed_and_what_is_undone_already(
+    project: Project, lead: Membership
+) -> None:
+    other = make_member(project, role="lead")
+    sorting.sort(lead, [Wish("p0", "factual")])
+    sorting.sort(lead, [Wish("p1", "factual")])
+    sorting.sort(other, [Wish("p1", "reasoning")])
+    done = sorting.undo(lead)
+    assert [[item.key for item in part] for part in (done.changed, done.missed)] == [["p0"], ["p1"]]
+    sorting.sort(other, [Wish("p0", "factual")])
+    assert sorting.undo(lead).changed == []
+    assert ability("p0") == "factual"

@@ -1,0 +1,61 @@
+"""The abilities that a run suggests for prompts, handed to those who sort them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from annotation import errors, sorting
+from annotation.sorting import Suggestion
+from judging.errors import Refused
+from judging.making import rows
+from judging.models import Outcome, Run
+from judging.prompts.declared import ABILITY
+
+FRAME = "sorting"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How many prompts a run suggests an ability for, and for how many that is new."""
+
+    suggested: int
+    new: int
+
+
+def is_for(run: Run) -> bool:
+    """Whether it is a run that suggests abilities."""
+    return run.asked().frame == FRAME
+
+
+def why_not(run: Run) -> str:
+    """Why nothing of a run can be taken now, in words; "" if something can."""
+    if not is_for(run):
+        return f"Run {run.number} suggests no abilities. Ask for them by suggest-ability."
+    if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        return f"Run {run.number} goes on. Let it end, or pause it."
+    try:
+        sorting.check(run.project)
+    except errors.Refused as refused:
+        return str(refused)
+    made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
+    return "" if made else f"Run {run.number} suggested nothing. Its page says by what causes."
+
+
+def take(run: Run) -> Taken:
+    """Keep what a run suggests with its items, for people to take or not; again is nothing new.
+
+    Raises `Refused` with what `why_not` says.
+    """
+    if problem := why_not(run):
+        raise Refused(problem)
+    found = list(_suggestions(run))
+    by = f"{run.strategy.slug} v{run.strategy.number}, {run.pinned['model']}, run {run.number}"
+    return Taken(len(found), sorting.suggest(run.project, found, by=by))
+
+
+def _suggestions(run: Run) -> Iterator[Suggestion]:
+    """One for each item: what most of its samples say, of several the one that was said first."""
+    said: dict[int, list[str]] = {}
+    for one in rows.every(run):
+        said.setdefault(one.item, []).append(str(one.value[ABILITY]))
+    for item, abilities in said.items():
+        yield Suggestion(item, max(abilities, key=abilities.count))

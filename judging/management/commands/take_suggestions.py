@@ -1,0 +1,23 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.making import suggesting
+from judging.management import told
+
+
+class Command(BaseCommand):
+    help = (
+        "Hand the abilities that a run suggests to those who sort prompts: nothing is sorted by"
+        " it. The same again changes nothing."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--run", required=True, type=int, metavar="NUMBER")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = told.run(options["project"], options["run"])
+        taken = told.done(lambda: suggesting.take(run))
+        self.stdout.write(f"{taken.suggested:,} prompts suggested, {taken.new:,} anew")

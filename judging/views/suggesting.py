@@ -1,0 +1,28 @@
+"""A button on the page of a run: what it suggests goes to those who sort prompts."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from annotation import access
+from annotation.views.painting import HtmxRequest
+from judging.errors import Refused
+from judging.making import suggesting
+from judging.views.runs import found, paint
+
+
+@require_POST
+@login_required
+def take(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Keep the suggestions of a run, and lead to where people take them."""
+    member = access.member_for(request, slug, right="manage")
+    run = found(member, number)
+    try:
+        taken = suggesting.take(run)
+    except Refused as refused:
+        return paint(request, member, run, problem=str(refused))
+    messages.success(request, f"{taken.suggested} prompts suggested, {taken.new} anew.")
+    return redirect(f"{reverse('abilities', args=[slug])}?which=suggested")

@@ -104,7 +104,8 @@ class Strategy:
     derived run makes one outcome of many: "majority" or "mean". `parser` is a named parser, ""
     for the usual one; `decides` the metric (or "total") that stands for the item; `about` whose
     explanation is checked: "perturbed" or "gold". With `worded` the answer is no JSON. `category`
-    is what a generator of perturbations makes, "" for all else.
+    is what a generator of perturbations makes, "" for all else. With `needs_context` an input
+    that comes without its context is incomplete.
     """
 
     slug: str
@@ -134,6 +135,7 @@ class Strategy:
     about: str = ""
     worded: bool = False
     category: str = ""
+    needs_context: bool = False
 
     @property
     def generates(self) -> bool:

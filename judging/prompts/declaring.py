@@ -81,12 +81,13 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "about": (str, False),
     "worded": (bool, False),
     "category": (str, False),
+    "needs_context": (bool, False),
 }
 # taken as they are once they were checked
 _PLAIN = (
     "slug", "title", "study", "frame", "output", "explanation", "metric", "metrics_from",
     "samples", "votes", "parameters", "examples", "fold", "parser", "decides", "about", "worded",
-    "category",
+    "category", "needs_context",
 )  # fmt: skip
 _EMPTY = {"metric": ""}
 
@@ -152,13 +153,15 @@ def _check_kind(definition: Mapping[str, Any], source: str) -> None:
     right = fold in FOLDS if frame == "fold" else not fold
     remedy = f"use one of {listed(FOLDS)}" if frame == "fold" else "only the frame fold has one"
     need(right, source, "fold", remedy)
-    _check_category(definition, source)
+    _check_made(definition, source)
     parsers = ("", *PARSERS.get(output, ()))
     right = definition.get("parser", "") in parsers
     need(right, source, "parser", f"use one of {listed(parsers[1:])}, or leave it out")
 
 
-def _check_category(definition: Mapping[str, Any], source: str) -> None:
+def _check_made(definition: Mapping[str, Any], source: str) -> None:
+    right = definition["frame"] == "input" or "needs_context" not in definition
+    need(right, source, "needs_context", "only the frame input has one, leave it out")
     category = definition.get("category", "")
     if definition["frame"] != "perturbation":
         need(not category, source, "category", "only the frame perturbation has one, leave it out")

@@ -159,7 +159,9 @@ def _decides(strategy: Strategy) -> str:
         "matching": "The score is held against what people hold true of the response.",
         "answer": "Made if the reply has a text.",
         "perturbation": "Made if the reply has all three parts.",
-        "input": "Made if the reply has an input and a rationale; the context may be empty.",
+        "input": "Made if the reply has all three parts."
+        if strategy.needs_context
+        else "Made if the reply has an input and a rationale; the context may be empty.",
         "sorting": "Made if the reply names an ability; people take it, or choose another one.",
         "explanation": "Found if the explanation reports a mistake; that credits the other run.",
         "fold": "More than half of all members decide, missing ones in the total."

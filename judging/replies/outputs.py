@@ -15,7 +15,8 @@ text       what stands in the last `<RESULT>...</RESULT>`, for a later step of a
 answer     the whole reply, as the gold answer that it is to be
 perturbation  {"perturbed", "claim", "rationale"}, each a text; one that is missing or empty makes
            the reply incomplete, since what was changed could not be vetted
-input      {"input", "context", "rationale"}, each a text, of which the context alone may be empty
+input      {"input", "context", "rationale"}, each a text, of which the context alone may be empty,
+           unless the strategy needs it
 ability    {"ability", "rationale"}: one of the abilities that prompts are sorted into, by its slug,
            name or code, and why, which may be missing; another ability leaves the reply unparsable
 """
@@ -155,6 +156,8 @@ def _offered(strategy: Strategy) -> str:
         return ",".join(f"{metric.slug}:{_values(metric)}" for metric in strategy.metrics)
     if strategy.scale:
         return _range(strategy.scale)
+    if strategy.needs_context:
+        return "with-context"
     if strategy.output == "ability":
         return "+".join(ability.slug for ability in taxonomy.load().sorts())
     return "+".join(verdict.replace(" ", "-") for verdict in strategy.verdicts)
@@ -199,8 +202,9 @@ def _perturbation(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None
     return _parts(raw, (PERTURBED, CLAIM, RATIONALE))
 
 
-def _input(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:
-    return _parts(raw, (INPUT, CONTEXT, RATIONALE), may_be_empty=CONTEXT)
+def _input(raw: Fields | str, strategy: Strategy) -> tuple[dict[str, str] | None, str]:
+    may_be_empty = "" if strategy.needs_context else CONTEXT
+    return _parts(raw, (INPUT, CONTEXT, RATIONALE), may_be_empty=may_be_empty)
 
 
 def _ability(raw: Fields | str, _: Strategy) -> tuple[dict[str, str] | None, str]:

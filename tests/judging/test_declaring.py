@@ -282,3 +282,11 @@ def test_points_make_a_scale_and_uneven_ones_admit_nothing_between():
 def test_a_step_has_the_system_of_the_strategy_unless_it_has_its_own():
     first, second = from_definition(chain({"system": "Look well."}, system="Be fair.")).steps
     assert (first.system, second.system) == ("Look well.", "Be fair.")
+
+
+def test_only_an_input_can_need_a_context():
+    loaded = load_all()
+    assert loaded["generate-claims"].needs_context
+    assert not loaded["generate-planted"].needs_context
+    with pytest.raises(StrategyError, match="only the frame input"):
+        from_definition(loaded["generate-gold"].definition | {"needs_context": True})

@@ -52,6 +52,17 @@ def test_a_copy_is_made_and_leads_to_its_editor(browser: Client, project: Projec
     assert "ours v1 is the project" in words(answer)
 
 
+def test_every_frame_output_and_key_is_in_the_reference(
+    browser: Client, member: Membership
+) -> None:
+    copied(member)
+    page = words(browser.get(address("edit")))
+    named = set(re.findall(r"\w+", page[page.index("What can be written") :]))
+    definitions = [one.definition for one in strategies.load_all().values()]
+    said = {one[key] for one in definitions for key in ("frame", "output")}
+    assert {*said, *(key for one in definitions for key in one)} <= named
+
+
 def test_an_earlier_version_can_be_copied(browser: Client, member: Membership) -> None:
     first = copied(member)
     first.pk, first.number, first.source = None, 2, first.source + "# two\n"

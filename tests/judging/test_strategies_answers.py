@@ -7,7 +7,7 @@ import pytest
 
 from annotation import taxonomy
 from judging.prompts.frames import CallSpec, all_calls
-from judging.replies.outputs import read
+from judging.replies.outputs import parser, read
 from judging.strategies import load_all
 from tests.judging.builders_strategies import complete
 
@@ -130,18 +130,24 @@ INPUT = {"input": "Is the claim supported?", "context": "line 1: Ice floats.", "
     "given, cause",
     [
         (INPUT, ""),
-        (INPUT | {"context": ""}, ""),
         (INPUT | {"input": "\n"}, "incomplete"),
+        (INPUT | {"context": " "}, "incomplete"),
         (INPUT | {"rationale": ""}, "incomplete"),
         (INPUT | {"context": ["line 1"]}, "incomplete"),
         ({"input": "Why?", "rationale": "Hard."}, "incomplete"),
         ({"context": "c", "rationale": "r"}, "unparsable"),
     ],
 )
-def test_an_input_has_all_its_parts_though_its_context_may_be_empty(given, cause):
+def test_an_input_has_all_its_parts(given, cause):
     reading = read(STRATEGIES["generate-claims"], json.dumps(given))
     assert reading.cause == cause
     assert reading.value == (None if cause else given)
+
+
+def test_only_an_input_that_is_about_something_needs_a_context():
+    alone = INPUT | {"context": ""}
+    assert read(STRATEGIES["generate-planted"], json.dumps(alone)).value == alone
+    assert parser(STRATEGIES["generate-planted"]) != parser(STRATEGIES["generate-claims"])
 
 
 @pytest.mark.parametrize(

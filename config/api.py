@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("annotation.api.resolutions")),
     path("", include("annotation.api.assigning")),
     path("", include("annotation.api.snapshots")),
+    path("", include("annotation.api.generations")),
     path("", include("annotation.api.sorting")),
     path("", include("judging.api.making")),
     path("", include("judging.api.bringing")),

@@ -207,6 +207,8 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/adjudications/next/": {"POST": "adjudicate"},
     "api/v1/projects/<slug:slug>/adjudications/labels/": {"POST": "adjudicate"},
     "api/v1/projects/<slug:slug>/adjudications/requests/": {"POST": "adjudicate"},
+    "api/v1/projects/<slug:slug>/generations/": {"GET": "manage", "POST": "manage"},
+    "api/v1/projects/<slug:slug>/generations/<int:number>/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/snapshots/": {"GET": "items", "POST": "manage"},
     "api/v1/projects/<slug:slug>/snapshots/<int:number>/": {"GET": "items"},
     "api/v1/projects/<slug:slug>/snapshots/<int:number>/changes/": {"GET": "items"},

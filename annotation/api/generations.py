@@ -1,0 +1,164 @@
+"""The API of items that perturbers make: ask for some, see how far it is and what came of it."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import path
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation import access, generations, perturbing
+from annotation.api.answering import PROBLEMS, JobFields, ProblemSerializer, Unprocessable, checked
+from annotation.api.paging import CursorPages
+from annotation.api.repeating import KEY, once
+from annotation.errors import FieldError, Refused
+from annotation.importing import flagging
+from annotation.making import Vetting
+from annotation.models import Job
+from annotation.perturbing import Wish
+from perturbers.registry import PERTURBERS
+
+OF = "projects/<slug:slug>/generations/"
+NAMES = [(slug, one.does) for slug, one in PERTURBERS.items()]
+FLAGS = [*flagging.TITLES.items()]
+# As a service calls what the body calls otherwise.
+CALLED = {"number": "each", "errors": "doses"}
+
+
+class GenerationBody(serializers.Serializer[Any]):
+    """Each of the `perturbers` makes `each` perturbed answers of a gold answer with as many errors
+    as each of `doses` says, of the first `limit` gold answers; null: of all. The same `seed` makes
+    the same errors; empty: a new one. `share` percent of each category people see at once; the
+    rest waits, or with `accept` is taken for what it was made for. What is flagged as in `aside`
+    waits."""
+
+    perturbers = serializers.ListField(
+        child=serializers.ChoiceField(choices=NAMES), min_length=1, max_length=len(NAMES)
+    )
+    each = serializers.IntegerField(default=1, min_value=1, max_value=perturbing.MOST)
+    doses = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=perturbing.MOST_ERRORS),
+        default=[1],
+        min_length=1,
+        max_length=perturbing.MOST_ERRORS,
+    )
+    limit = serializers.IntegerField(
+        default=None, allow_null=True, min_value=1, max_value=1_000_000_000
+    )
+    seed = serializers.RegexField(
+        rf"^{perturbing.SEED.pattern}\Z", default="", allow_blank=True, max_length=20
+    )
+    share = serializers.IntegerField(default=100, min_value=0, max_value=100)
+    accept = serializers.BooleanField(default=False)
+    aside = serializers.ListField(
+        child=serializers.ChoiceField(choices=FLAGS), default=[], max_length=len(FLAGS)
+    )
+
+
+class MadeSerializer(serializers.Serializer[Any]):
+    """What came of it. By perturber, how many answers were `made`, and how many gold answers were
+    `lacking` places for; by rule, how many items are `flagged`. Of the rows `new` and `unchanged`
+    ones, `bad` and `conflicts` that did not come in, the first in words as `problems`; of the items
+    those that people get (`opened` anew), that were `accepted` unseen, and that are `waiting`."""
+
+    made = serializers.DictField(child=serializers.IntegerField())
+    lacking = serializers.DictField(child=serializers.IntegerField())
+    flagged = serializers.DictField(child=serializers.IntegerField())
+    new = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    bad = serializers.IntegerField()
+    conflicts = serializers.IntegerField()
+    opened = serializers.IntegerField()
+    accepted = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    problems = serializers.ListField(child=serializers.CharField())
+
+
+class GenerationSerializer(JobFields):
+    """Items that were asked for: `done` of `total` gold answers so far; `made` is null until it
+    ended. A job like others, it is cancelled or done again among them."""
+
+    by = serializers.CharField(source="result.by")
+    perturbers = serializers.ListField(source="result.perturbers", child=serializers.CharField())
+    each = serializers.IntegerField(source="result.each")
+    doses = serializers.ListField(source="result.errors", child=serializers.IntegerField())
+    limit = serializers.IntegerField(source="result.limit", allow_null=True)
+    seed = serializers.CharField(source="result.seed")
+    share = serializers.IntegerField(source="result.share")
+    accept = serializers.BooleanField(source="result.accept")
+    aside = serializers.ListField(source="result.aside", child=serializers.CharField())
+    done = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True)
+    made = MadeSerializer(source="result.made", default=None, allow_null=True)
+
+
+class GenerationList(ListAPIView[Job]):
+    """The times that items were made, the last first; a POST asks for some."""
+
+    serializer_class = GenerationSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Job]:
+        if getattr(self, "swagger_fake_view", False):
+            return Job.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="manage")
+        return generations.of_project(member.project).order_by("-pk")
+
+    @extend_schema(
+        parameters=[KEY],
+        request=GenerationBody,
+        responses={
+            202: GenerationSerializer,
+            409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment."),
+            422: OpenApiResponse(ProblemSerializer, "This cannot be made here; it says why."),
+            **PROBLEMS,
+        },
+    )
+    @once("manage")
+    def post(self, request: Request, slug: str) -> Response:
+        """Have a worker make items of the project's gold answers, without a model."""
+        member = access.member_for(request, slug, right="manage")
+        said = checked(GenerationBody(data=request.data))
+        vetting = Vetting(
+            share=said["share"], accept=said["accept"], aside=frozenset(said["aside"])
+        )
+        try:
+            job = generations.want(member.project, _wish(said), vetting, access.seated(member))
+        except Refused as problem:
+            named = isinstance(problem, FieldError) and problem.field
+            errors = {CALLED.get(named, named): [str(problem)]} if named else None
+            raise Unprocessable(str(problem), errors) from problem
+        return Response(GenerationSerializer(job).data, status=202)
+
+
+@extend_schema(responses={200: GenerationSerializer, **PROBLEMS})
+@api_view(["GET"])
+def generation(request: Request, slug: str, number: int) -> Response:
+    """What was asked for under a number, how far it is, and what came of it."""
+    member = access.member_for(request, slug, right="manage")
+    job = generations.called(member.project, number)
+    if job is None:
+        raise Http404
+    return Response(GenerationSerializer(job).data)
+
+
+def _wish(said: dict[str, Any]) -> Wish:
+    return Wish(
+        perturbers=tuple(dict.fromkeys(said["perturbers"])),
+        seed=said["seed"] or perturbing.new_seed(),
+        number=said["each"],
+        doses=tuple(dict.fromkeys(said["doses"])),
+        limit=said["limit"],
+    )
+
+
+urlpatterns = [
+    path(OF, GenerationList.as_view(), name="api-generations"),
+    path(OF + "<int:number>/", generation, name="api-generation"),
+]

@@ -165,3 +165,13 @@ def test_what_items_wait_for_stays_once_there_are_items(project: Project) -> Non
     bring(project, PROMPT)
     [problem] = adapting.read(project, without).problems
     assert 'write awaits = "gold"' in problem.text
+
+
+def test_pages_call_the_awaited_text_by_its_name_and_list_abilities(
+    project: Project, lead: Membership, member: Membership
+) -> None:
+    bring(project, WHOLE | {"ability": "factual"}, PROMPT)
+    assert ">Gold answer, corrected</label>" in page(member, "vet", project.slug)
+    listed = page(lead, "items", project.slug)
+    assert "<td>Factual</td>" in listed
+    assert "<td>No ability</td>" in listed

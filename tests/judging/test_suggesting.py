@@ -128,3 +128,14 @@ def test_a_lead_takes_them_from_the_page_of_the_run_or_by_a_program(prompts: Pro
     assert (refused.status_code, b"suggests no abilities" in refused.content) == (422, True)
     program = f"/api/v1/projects/prompts/runs/{run.number}/suggestions/"
     assert api_client(lead).post(program).json() == {"suggested": 2, "new": 0}
+
+
+def test_the_page_of_a_run_takes_no_unsorted_prompt_for_a_repeat(prompts: Project) -> None:
+    make_prompts(prompts, 1, ability="")
+    run = asked(prompts, "factual")
+    lead = lead_of(prompts)
+    assert lead.account
+    browser = Client()
+    browser.force_login(lead.account)
+    page = browser.get(reverse("run", args=["prompts", run.number])).content.decode()
+    assert "repeats another item" not in page

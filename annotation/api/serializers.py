@@ -163,9 +163,11 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
 
 
 class WaitingSerializer(serializers.Serializer[queue.Waiting]):
-    """Why there is nothing now. `held_by_others` above 0 is not "all done"."""
+    """Why there is nothing now. `held_by_others` above 0 is not "all done", nor is `awaiting`: so
+    many items lack the text that their task type awaits, and nobody gets them before."""
 
     held_by_others = serializers.IntegerField()
+    awaiting = serializers.IntegerField()
     next_free = serializers.DateTimeField(allow_null=True)
     done = serializers.IntegerField()
 

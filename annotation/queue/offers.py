@@ -51,8 +51,9 @@ class Offer:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing for this member now. `held_by_others` > 0 is not "all done".
+    """Nothing for this member now. `held_by_others` or `awaiting` > 0 is not "all done".
 
+    awaiting: items that nobody gets before they have the text that their task type awaits.
     practising: the member has to pass practice, and there is no practice item left for them.
     """
 
@@ -60,6 +61,7 @@ class Waiting:
     next_free: datetime | None
     done: int
     practising: bool = False
+    awaiting: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def waiting(member: Membership, stage: str, now: datetime) -> Waiting:
         next_free=first.held_until if first else None,
         done=done(member, stage),
         practising=stage == Stage.WORK and practising.due(member),
+        awaiting=awaiting.count(member.project, member.role) if stage == Stage.WORK else 0,
     )
 
 

@@ -25,6 +25,7 @@ from annotation.models import Item, Membership, Project, Slot
 from annotation.submissions import Said
 from formats.rows import Row
 from tests.builders import make_member, make_project, make_revision, take
+from tests.judging.builders_judging import api_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.databases]
 
@@ -120,6 +121,8 @@ def test_every_page_says_what_waits_and_for_what(
     assert told in home
     assert "Vet the next item" not in home
     assert queue.progress(member).at_work == 0
+    offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
+    assert offered["waiting"]["awaiting"] == 10
     assert member.account
     assert [overview.at_work for overview in reports.overviews(member.account)] == [0]
 

@@ -25,13 +25,16 @@ from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sums_of
 
 ORIGINS = ("generated", "perturber")
+_COUNTS = ("items", "waiting", "aside", "with_people", "held", "turned_down", "unseen")
+COLUMNS = ("category", "made_by", *_COUNTS, "share_of", "share", "share_low", "share_high")
 
 
 @dataclass(frozen=True)
 class Made:
-    """Counts of made items. `held` and `turned_down` ones people looked at: what is held true of
-    them is, or is not, what they are meant for, `share` of both as a fraction of 1. Those that were
-    accepted `unseen` are in neither. `aside` is how many of those that wait have a flag."""
+    """Counts of made items, without a `maker` of all of a category. `held` and `turned_down` are
+    those that people looked at: what is held true of them is what they are meant for, or is not;
+    `share` is the first of both, as a fraction of 1. Those that were accepted `unseen` are in
+    neither. `aside` is how many of those that wait have a flag."""
 
     maker: str
     items: int
@@ -92,6 +95,16 @@ def measure(project: Project) -> list[Row]:
         )
 
     return [row(one) for one in sorted({of for of, _ in groups}, key=by.place_of)]
+
+
+def rows(project: Project) -> Iterator[dict[str, Any]]:
+    """The table `making`: a row for each category and maker, and before these one for all makers,
+    whose `made_by` is empty."""
+    for row in measure(project):
+        for one in (row.whole, *row.parts):
+            told = (row.category, one.maker, *(getattr(one, name) for name in _COUNTS), row.meant)
+            share = (one.share.value, one.share.low, one.share.high)
+            yield dict(zip(COLUMNS, (*told, *share), strict=True))
 
 
 def made(project: Project) -> ItemQuerySet:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from annotation import ledger
-from annotation.leads import agreement
+from annotation.leads import agreement, making
 from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from judging.models import Run
@@ -28,5 +28,6 @@ OF_LEADS: dict[str, Figures] = {
     "forecast": Figures(ledger.GROUPS, False, of_leads(ledger.groups), at_once=None),
     "choices": Figures(ledger.CHOICES, False, of_leads(ledger.choices), at_once=None),
     "dropped": Figures(ledger.DROPPED, False, of_leads(ledger.dropped), at_once=None),
+    "making": Figures(making.COLUMNS, False, of_project(making.rows), at_once=None),
     "board": Figures(ledger.BOARD, False, of_leads(ledger.categories), at_once=None),
 }

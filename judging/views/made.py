@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import access, making, taxonomy
+from annotation import access, making, perturbing, taxonomy
 from annotation.models import Membership
 from judging import tasks
 from judging.errors import Refused
@@ -34,6 +34,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         "member": member,
         "lines": standing.lines(member.project),
         "parts": standing.PARTS,
+        "perturbs": perturbing.fits(member.project),
     }
     return render(request, "judging/making.html", context)
 

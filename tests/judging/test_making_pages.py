@@ -91,6 +91,7 @@ def test_an_empty_board_says_how_items_are_made(client: Client, lead: Membership
     page = shown(client.get(BOARD))
     assert "Nothing was made here yet" in page
     assert 'href="/projects/fbi/runs/new/"' in page
+    assert 'href="/projects/fbi/perturb/"' in page
 
 
 @databases

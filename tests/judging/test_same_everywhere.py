@@ -41,13 +41,14 @@ VIEWS = [(slug, view.slug) for slug, page in PAGES.items() for view in page.view
 
 
 def make_judged() -> Project:
-    """Runs of study 000's frames, explanations checked and audited, and two people who label."""
+    """Runs of study 000's frames, explanations checked and audited, two people who label, and an
+    item that was made here."""
     project = make_project("fbi")
     items = [
         *make_items(project, 20, dose=1),
         *make_items(project, 4, category="spelling", ability="long-form", fields={"dose": "2"}),
         *make_items(project, 2, "score-invariant", ability="score-invariant"),
-        *make_items(project, 1, "not-relevant"),
+        *make_items(project, 1, "not-relevant", origin="generated"),
     ]
     make_replies(project, items[:-1])
     asked = make_run(project, make_endpoint("http://a", name="a"), items={items[0].pk})

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from django.contrib.auth.hashers import make_password
 
-from annotation import guidelines, importing, queue, tasktypes
+from annotation import guidelines, importing, perturbing, queue, tasktypes
+from annotation.making import Vetting
 from annotation.models import Account, Event, Membership, Project, Role
+from annotation.perturbing import Wish
 from annotation.submissions import Said
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
@@ -29,6 +31,9 @@ LABELLED = 0.6
 DOUBTS = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
 LABELLERS = ("ada", "ben")
 BASELINES = ("rouge-l", "length")
+# Perturbers that find places for a ladder in the examples; people see a few of each category.
+LADDERS = Wish(perturbers=("spelling", "numbers", "results"), seed="demo", doses=(1, 2, 4))
+SOME = Vetting(share=10, accept=True)
 DONE = "demo made"
 
 
@@ -144,6 +149,12 @@ def _answers(number: int, category: str) -> dict[str, str]:
     meant = "score-invariant" if category == "score-invariant" else "valid"
     choice = DOUBTS.get(number, meant)
     return {"choice": choice} | ({"reason": "question-unclear"} if choice == "not-sure" else {})
+
+
+def make_ladders(project: Project) -> int:
+    """Have perturbers put 1, 2 and 4 errors into the gold answers; how many items that makes. Most
+    of them are accepted unseen, so that there is something to ask about every dose."""
+    return perturbing.make(project, LADDERS, SOME).report.new
 
 
 def ask_baselines(project: Project) -> list[Run]:

@@ -9,11 +9,13 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from annotation import queue
-from annotation.models import Account, Label, Membership, Project
+from annotation.models import Account, Item, Label, Membership, Project
 from annotation.submissions import Said
 from judging import demo
 from judging.models import Outcome, Run
 
+# Items of the file of examples.
+EXAMPLES = 52
 # The asking has a database thread of its own, which sees only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +36,10 @@ def test_a_demo_has_every_category_resolved_and_work_left_to_do() -> None:
     make_demo()
     progress = queue.progress(Membership.objects.get(alias="annotator"))
     assert progress.mine == 0
-    assert progress.left == progress.total - int(demo.LABELLED * progress.total)
+    made = Item.objects.filter(origin="perturber")
+    seen = made.filter(slots__isnull=False).count()
+    assert progress.left == EXAMPLES - int(demo.LABELLED * EXAMPLES) + seen
+    assert progress.total == EXAMPLES + made.count()
     assert set(Label.objects.values_list("choice", flat=True)) == {
         "valid",
         "score-invariant",
@@ -42,6 +47,18 @@ def test_a_demo_has_every_category_resolved_and_work_left_to_do() -> None:
     }
     resolved = Outcome.objects.filter(run__number=1).values_list("category").distinct()
     assert resolved.count() == 23
+
+
+def test_a_demo_has_something_to_say_of_every_dose() -> None:
+    make_demo()
+    decided = Outcome.objects.filter(run__number=1, item__dose__isnull=False)
+    doses = set(decided.values_list("item__category", "item__dose"))
+    assert doses == {
+        (category, dose)
+        for category in ("spelling", "number-errors", "calculations")
+        for dose in (1, 2, 4)
+    }
+    assert Item.objects.filter(origin="perturber", slots__isnull=False).count() >= 3
 
 
 def test_a_demo_has_guidelines_under_which_its_labels_were_made() -> None:
@@ -90,7 +107,7 @@ def test_a_demo_that_was_interrupted_is_finished_the_next_time() -> None:
     offer = queue.next_offer(demo._labeller(project, "ada"))
     assert isinstance(offer, queue.Offer)
     make_demo()
-    assert Label.objects.count() == int(demo.LABELLED * project.items.count())
+    assert Label.objects.count() == int(demo.LABELLED * EXAMPLES)
     assert demo.is_made(Project.objects.get(slug="demo"))
 
 

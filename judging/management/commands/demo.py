@@ -54,6 +54,8 @@ class Command(BaseCommand):
             project = demo.project_from(EXAMPLES / "items.jsonl", slug, "Demo")
             demo.write_guidelines(project, EXAMPLES / "guidelines.md")
             demo.label_part(project)
+            self.stdout.write("demo: putting 1, 2 and 4 errors into the gold answers")
+            demo.make_ladders(project)
         self.stdout.write(f"demo: asking the offline evaluators {', '.join(demo.BASELINES)}")
         demo.ask_baselines(project)
         demo.note_made(project)

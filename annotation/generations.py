@@ -41,6 +41,7 @@ def want(
         each=wish.number,
         errors=[*wish.doses],
         limit=wish.limit,
+        purpose=wish.purpose,
         share=vetting.share,
         accept=vetting.accept,
         aside=sorted(vetting.aside),
@@ -81,6 +82,7 @@ def make(job: Job) -> Tally:
         number=said["each"],
         doses=tuple(said["errors"]),
         limit=said["limit"],
+        purpose=said["purpose"],
     )
     vetting = Vetting(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 

@@ -13,20 +13,22 @@ from typing import Any
 
 from django.db.models import Count, F, Q
 
-from annotation import importing, making, tasktypes, taxonomy
+from annotation import answers, importing, making, tasktypes, taxonomy
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import Made
 from annotation.making import EVERYBODY, Brought, Vetting
 from annotation.models import Event, Item, Membership, Project, Revision
-from annotation.querysets import ItemQuerySet
+from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from annotation.querysets.parts import batched, in_parts
 from perturbers.registry import PERTURBERS, Perturber, perturb
+from stats.lots import lot
 
 ORIGIN = "perturber"
 # Gold answers that are in memory at once.
 AT_A_TIME = 100
 # Of so many gold answers examples are shown.
 GOLDS_SHOWN = 5
+TEST = "test"
 NEEDED = ("prompt", "gold", "perturbed", "claim")
 MOST, MOST_ERRORS = 20, 32
 # It stands in the keys of items.
@@ -44,13 +46,15 @@ class Unfit(Refused):
 @dataclass(frozen=True, kw_only=True)
 class Wish:
     """Perturbers by their names, how many perturbed answers each makes of a gold answer, with how
-    many errors each, and the seed; of `limit` gold answers at most."""
+    many errors each, and the seed; of `limit` gold answers at most. What is made for practice or
+    as probes has a known answer: what its category is made for, explained by the claim."""
 
     perturbers: tuple[str, ...]
     seed: str
     number: int = 1
     doses: tuple[int, ...] = (1,)
     limit: int | None = None
+    purpose: str = TEST
 
 
 @dataclass
@@ -95,6 +99,8 @@ def check(project: Project, wish: Wish) -> None:
         raise FieldError(f"must lie between 1 and {MOST_ERRORS}.", "errors")
     if wish.limit is not None and wish.limit < 1:
         raise FieldError("must be 1 or more.", "limit")
+    if wish.purpose not in (TEST, *answers.PURPOSES):
+        raise FieldError(f"must be {TEST}, {' or '.join(answers.PURPOSES)}.", "purpose")
     if not SEED.fullmatch(wish.seed):
         raise FieldError(
             "must be 1 to 20 letters, digits or hyphens: it stands in the keys.", "seed"
@@ -131,9 +137,12 @@ def make(
     """
     check(project, wish)
     done = Tally()
-    rows = _rows(_golds(project)[: wish.limit], wish, done, told)
+    task = tasktypes.of_project(project)
+    rows = (
+        _known(row, task, wish) for row in _rows(_golds(project)[: wish.limit], wish, done, told)
+    )
     if dry_run:
-        drafts = importing.check(rows, tasktypes.of_project(project))
+        drafts = importing.check(rows, task)
         done.brought.report = importing.store(project, drafts, dry_run=True)
         return done
     keys: list[str] = []
@@ -228,6 +237,26 @@ def _perturbed(
             },
             dose,
         )
+
+
+def _known(row: Made, task: tasktypes.TaskType, wish: Wish) -> Made:
+    """The row with what is right of it, where its purpose asks for that.
+
+    Its key says neither that a perturber made it nor which: annotators read it, and what models
+    made has such keys.
+    """
+    if wish.purpose == TEST:
+        return row
+    category = taxonomy.load().category(row.values["category"])
+    known, explanation = answers.columns(task)
+    like_a_run = lot(row.values["key"]) % 10**6
+    values = {
+        "key": f"{row.parent}+{category.slug}.{like_a_run}",
+        "purpose": wish.purpose,
+        known: ERROR_ITEM if category.expected_effect == "penalty" else SI_ITEM,
+        explanation: row.values["claim"],
+    }
+    return replace(row, values={**row.values, **values})
 
 
 def _record(project: Project, wish: Wish, done: Tally, member: Membership | None) -> None:

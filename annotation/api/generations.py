@@ -12,7 +12,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, generations, perturbing
+from annotation import access, answers, generations, perturbing
 from annotation.api.answering import PROBLEMS, JobFields, ProblemSerializer, Unprocessable, checked
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
@@ -25,6 +25,7 @@ from perturbers.registry import PERTURBERS
 
 OF = "projects/<slug:slug>/generations/"
 NAMES = [(slug, one.does) for slug, one in PERTURBERS.items()]
+PURPOSES = [perturbing.TEST, *answers.PURPOSES]
 FLAGS = [*flagging.TITLES.items()]
 # As a service calls what the body calls otherwise.
 CALLED = {"number": "each", "errors": "doses"}
@@ -35,7 +36,8 @@ class GenerationBody(serializers.Serializer[Any]):
     as each of `doses` says, of the first `limit` gold answers; null: of all. The same `seed` makes
     the same errors; empty: a new one. `share` percent of each category people see at once; the
     rest waits, or with `accept` is taken for what it was made for. What is flagged as in `aside`
-    waits."""
+    waits. The `purpose` is test, for people to vet; what is for practice or probes has a known
+    answer: what its category is made for."""
 
     perturbers = serializers.ListField(
         child=serializers.ChoiceField(choices=NAMES), min_length=1, max_length=len(NAMES)
@@ -53,6 +55,7 @@ class GenerationBody(serializers.Serializer[Any]):
     seed = serializers.RegexField(
         rf"^{perturbing.SEED.pattern}\Z", default="", allow_blank=True, max_length=20
     )
+    purpose = serializers.ChoiceField(choices=PURPOSES, default=perturbing.TEST)
     share = serializers.IntegerField(default=100, min_value=0, max_value=100)
     accept = serializers.BooleanField(default=False)
     aside = serializers.ListField(
@@ -89,6 +92,7 @@ class GenerationSerializer(JobFields):
     doses = serializers.ListField(source="result.errors", child=serializers.IntegerField())
     limit = serializers.IntegerField(source="result.limit", allow_null=True)
     seed = serializers.CharField(source="result.seed")
+    purpose = serializers.CharField(source="result.purpose")
     share = serializers.IntegerField(source="result.share")
     accept = serializers.BooleanField(source="result.accept")
     aside = serializers.ListField(source="result.aside", child=serializers.CharField())
@@ -155,6 +159,7 @@ def _wish(said: dict[str, Any]) -> Wish:
         number=said["each"],
         doses=tuple(dict.fromkeys(said["doses"])),
         limit=said["limit"],
+        purpose=said["purpose"],
     )
 
 

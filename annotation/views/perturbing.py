@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, diffing, generations, perturbing
+from annotation import access, answers, diffing, generations, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.importing.returned import Made
@@ -24,6 +24,11 @@ from perturbers.registry import PERTURBERS, Perturber
 ERRORS = [(str(number), str(number)) for number in (1, 2, 4, 8)]
 WAIT, ACCEPT = "wait", "accept"
 RESTS = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
+PURPOSES = [
+    (perturbing.TEST, "For people to vet"),
+    (answers.PROBE, "As silent checks, whose answer is known"),
+    (answers.PRACTICE, "For practice, with the claim as the explanation"),
+]
 USUAL = ("identical", "white-space-only", "empty", "duplicate")
 # So many perturbed answers are shown before any is stored.
 SHOWN = 6
@@ -60,6 +65,9 @@ class PerturbForm(forms.Form):
         help_text="The same word makes the same errors. Empty: a new one.",
         error_messages={"invalid": "1 to 20 letters, digits or hyphens."},
     )
+    purpose = forms.ChoiceField(
+        label="What for", choices=PURPOSES, initial=perturbing.TEST, required=False
+    )
     share = forms.IntegerField(
         label="People see at once, in %",
         initial=100,
@@ -86,6 +94,7 @@ class PerturbForm(forms.Form):
             number=said["number"],
             doses=tuple(map(int, said["errors_each"])),
             limit=said["limit"],
+            purpose=said["purpose"] or perturbing.TEST,
         )
 
     def vetting(self) -> Vetting:

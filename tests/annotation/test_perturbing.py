@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import importing, tables, tasktypes
-from annotation.models import Item, Project
+from annotation.models import Item, Project, Resolution, Slot
 from formats.rows import Row
 from formats.writers import write_file
 from perturbers.flags import flags
@@ -146,3 +146,15 @@ def test_a_project_without_gold_answers_is_refused() -> None:
     make_project("golds", task_type="error-detection")
     with pytest.raises(CommandError, match="golds has no gold answers with perturbed ones"):
         perturb()
+
+
+def test_probes_have_a_known_answer_and_keys_like_what_models_make(project: Project) -> None:
+    said = perturb("--with", "numbers", "layout", "--purpose", "probe")
+    assert "1 stored" in said
+    probe = Item.objects.get(purpose="probe")
+    held = Resolution.objects.current().get(item=probe)
+    assert (held.value, held.source) == ("valid", "known")
+    assert held.comment == probe.revision().texts["claim"]
+    assert re.fullmatch(r"facts\+number-errors\.\d+", probe.key)
+    assert not Slot.objects.filter(item=probe).exists()
+    assert "0 stored, 1 were there" in perturb("--with", "numbers", "--purpose", "probe")

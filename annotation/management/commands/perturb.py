@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation import generations, perturbing
+from annotation import answers, generations, perturbing
 from annotation.errors import FieldError
 from annotation.making import Vetting
 from annotation.models import Job, Project
@@ -43,6 +43,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("--limit", type=int, metavar="N", help="of the first N gold answers")
         parser.add_argument("--seed", metavar="WORD", help="the same word makes the same errors")
+        parser.add_argument(
+            "--purpose",
+            choices=[perturbing.TEST, *answers.PURPOSES],
+            default=perturbing.TEST,
+            help="items to vet; or for practice or probes, with the answer known beforehand",
+        )
         parser.add_argument(
             "--share",
             type=int,
@@ -113,6 +119,7 @@ def _wish(options: dict[str, Any]) -> Wish:
         number=options["number"],
         doses=tuple(dict.fromkeys(options["errors"])),
         limit=options["limit"],
+        purpose=options["purpose"],
     )
 
 

@@ -39,13 +39,14 @@ _LARGEST = "1M<n<10M"
 @dataclass(frozen=True)
 class Held:
     """What a folder holds: how many items there are by ability, category and label, how many of
-    them `repeat` another one or have another purpose than to test, the digest of each file, and how
-    many come from where."""
+    them `repeat` another one or have another purpose than to test, the digest of each file, how
+    many come from where, and how many have each flag."""
 
     counts: Counts
     others: Counter[str]
     digests: Mapping[str, str]
     sources: Counter[Source] = field(default_factory=Counter)
+    flagged: Counter[str] = field(default_factory=Counter)
 
     @property
     def items(self) -> int:

@@ -41,15 +41,16 @@ def write(
     """Write the columns of items with their card, by way of a folder; return their number.
 
     The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
-    `origin` and `fields`. Raises ValueError as `parquet.write` does.
+    `origin`, `fields` and `flags`. Raises ValueError as `parquet.write` does.
     """
-    counts, others, sources = Counts(), Counter[str](), Counter[Source]()
+    counts, others, flagged = Counts(), Counter[str](), Counter[str]()
+    sources = Counter[Source]()
     shape = parquet.schema(columns, kinds)
-    counted = _counted(rows, counts, others, sources)
+    counted = _counted(rows, counts, others, sources, flagged)
     names = _split(counted, shape, folder)
     paths = {name: f"data/{name}.parquet" for name in names}
     digests = {path: _add(path, folder / name, shape, sealing) for name, path in paths.items()}
-    held = Held(counts, others, digests, sources)
+    held = Held(counts, others, digests, sources, flagged)
     front, text = card(held)
     sealing.put(CARD, written({**front, **_front(held, names)}, text))
     sealing.seal({"digest": held.digest})
@@ -109,10 +110,15 @@ def _add(path: str, packed: Path, shape: pa.Schema, sealing: Sealing) -> str:
 
 
 def _counted(
-    rows: Rows, counts: Counts, others: Counter[str], sources: Counter[Source]
+    rows: Rows,
+    counts: Counts,
+    others: Counter[str],
+    sources: Counter[Source],
+    flagged: Counter[str],
 ) -> Iterator[Mapping[str, Any]]:
     for row in rows:
         count_source(sources, row)
+        flagged.update(row.get("flags") or ())
         counts[row["ability"], row["category"], row["resolution"] or ""] += 1
         if row["duplicate_of"]:
             others[REPEATS] += 1

@@ -12,6 +12,7 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from annotation import guidelines, tasktypes, taxonomy
+from annotation.importing import flagging
 from annotation.leads import agreeing, agreement
 from annotation.models import Project, Snapshot
 from formats.held import Card, Held
@@ -71,6 +72,10 @@ def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
         "sources": _table(list(_sources(held)), _SOURCE) if any(map(any, held.sources)) else "",
         "written": sum(n for source, n in held.sources.items() if source.is_written),
         "others": [(markdown_text(kind), n) for kind, n in sorted(held.others.items())],
+        "flagged": [
+            (markdown_text(flagging.TITLES.get(flag, flag)), markdown_text(flag), n)
+            for flag, n in sorted(held.flagged.items())
+        ],
         "unresolved": sum(n for (*_, value), n in held.counts.items() if not value),
         "snapshot": snapshot,
         "snapshot_name": markdown_text(wish.snapshot),

@@ -217,3 +217,11 @@ def test_the_api_takes_a_licence_of_the_hub_and_no_other(people: Cast) -> None:
     assert ask(licence="odc-by").json()["licence"] == "odc-by"
     assert list(ask(licence="mine").json()["errors"]) == ["licence"]
     assert list(ask(table="labels").json()["errors"]) == ["format"]
+
+
+def test_items_that_a_machine_found_odd_are_counted_by_flag(people: Cast) -> None:
+    Item.objects.filter(key__in=["a", "b"]).update(flags=["claim"])
+    Item.objects.filter(key="c").update(flags=["claim", "of-yesterday"])
+    said = card(people)
+    assert "- 3 items have the flag `claim`: Not what the category asks for.\n" in said
+    assert "- 1 items have the flag `of-yesterday`: of-yesterday.\n" in said

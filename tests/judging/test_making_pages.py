@@ -13,6 +13,7 @@ from judging.models import Run
 from judging.preparing import authoring, catalogue
 from judging.running import runs
 from tests.builders import make_item, make_member, make_resolution, say, take
+from tests.hostile import ALL, MARK, taken_for_markup
 from tests.judging.builders_judging import answer_as, make_endpoint, make_items, make_run
 
 pytestmark = pytest.mark.django_db
@@ -180,6 +181,24 @@ def test_where_nothing_was_turned_down_there_is_nothing_to_make_again(
 ) -> None:
     assert "Nothing to make again" in shown(client.get(AGAIN))
     assert client.get("/projects/fbi/making/no-such/").status_code == 404
+
+
+def test_what_models_and_people_wrote_stays_text(
+    client: Client, lead: Membership, project: Project
+) -> None:
+    told = {"generator": f"<b {MARK}> v1", "model": ALL}
+    generated(project, 1, fields=told, slots=1, flags=["<b>"])
+    say(lead, take(lead), "invalid", comment=ALL)
+    make_items(project, 1)
+    run = make_run(project, make_endpoint(NOBODY), "generate-entity")
+    runs.plan(run)
+    reply = {"perturbed": ALL, "claim": ALL, "rationale": ALL}
+    answer_as(run, lambda prompt: json.dumps(reply))
+    runs.finish_if_done(run)
+    for address in (BOARD, AGAIN, f"/projects/fbi/runs/{run.number}/bring-in/"):
+        page = client.get(address).content.decode()
+        assert taken_for_markup(page) == []
+        assert "data-hostile" in page
 
 
 def test_leads_find_the_board_from_the_project_and_the_runs(

@@ -9,6 +9,7 @@ const rows = () => [...form.querySelectorAll("[data-row]")];
 const current = () => document.activeElement?.closest("[data-row]");
 
 let sent = Promise.resolve();
+let waiting = 0; // so many presses are not stored yet
 
 function go(row) {
   if (!row) return false;
@@ -50,10 +51,16 @@ async function ask(name, value) {
 
 function send(button) {
   const { name, value } = button;
-  sent = sent.then(() => ask(name, value)).catch(() => {
-    said().textContent = "This was not stored: there is no connection, or you are signed out. Load the page again.";
-  });
+  waiting += 1;
+  sent = sent
+    .then(() => ask(name, value))
+    .catch(() => {
+      said().textContent = "This was not stored: there is no connection, or you are signed out. Load the page again.";
+    })
+    .finally(() => (waiting -= 1));
 }
+
+window.addEventListener("beforeunload", (event) => waiting && event.preventDefault());
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -86,6 +93,7 @@ const ACTS = {
   ArrowUp: () => move(-1),
   x: () => current()?.querySelector("[data-tick]").click() ?? Boolean(current()),
   o: () => toggle(current()),
+  n: () => sent.then(() => document.querySelector("[data-go-on]").click()) && true,
   u: () => send(form.querySelector("[data-undo]")) ?? true,
   "?": open,
   // On a button or a link Enter is theirs.

@@ -52,6 +52,17 @@ def test_prompts_are_sorted_by_keys_alone(open_page: OpenPage, lead: Membership)
     assert abilities() == ["long-form", "factual", "", "", "", ""]
 
 
+def test_a_key_goes_on_with_what_is_not_sorted_once_all_is_stored(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    page = opened(open_page, lead)
+    for key in ("1", "2", "3", "n"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/abilities/?which=unsorted")
+    expect(page.locator("[data-row]")).to_have_count(3)
+    assert abilities()[:3] == ["long-form", "factual", "instruction-following"]
+
+
 def test_several_are_ticked_and_sorted_at_once(open_page: OpenPage, lead: Membership) -> None:
     page = opened(open_page, lead)
     for key in ("x", "j", "j", "x"):

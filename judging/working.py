@@ -55,6 +55,8 @@ class Kind:
     sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
     cancel: Callable[[Job, Membership], bool] | None = jobs.cancel
     can_again: Callable[[Job], bool] = lambda job: True
+    # Asked only once somebody wants to: it may take a query.
+    may_again: Callable[[Job, Membership], bool] = lambda job, member: True
 
 
 KINDS: dict[str, Kind] = {
@@ -86,6 +88,7 @@ KINDS: dict[str, Kind] = {
         numbered=True,
         place=lambda job: int(job.result["run"]),
         of=lambda job: f"run {job.result['run']}, into {job.result['into']}",
+        may_again=bringing.may_again,
     ),
     snapshots.KIND: Kind(
         "Snapshot",
@@ -191,7 +194,7 @@ def cancel(job: Job, member: Membership) -> bool:
 def again(job: Job, member: Membership) -> bool:
     """Have a job that failed or was cancelled done by the next worker, from its start; whether it
     can be. What it stored before is then found unchanged."""
-    if not _can_again(job):
+    if not _can_again(job) or not _kind(job).may_again(job, member):
         return False
     anew = {name: value for name, value in job.result.items() if name != "until"}
     values = {"state": Job.State.WAITING, "finished_at": None, "message": "", "done": 0}

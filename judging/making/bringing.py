@@ -85,12 +85,32 @@ def asked(job: Job) -> Wish:
 
 
 def bring(wish: Wish, by: Membership | None) -> Brought:
-    """Bring in the replies of a run, while one waits. Raises like `check`."""
+    """Bring in the replies of a run, while one waits. Raises like `check`, and where somebody who
+    asked for it may not do so any more: a job may wait for long."""
     check(wish)
+    if by and not may(by, wish.run.project, wish.target):
+        raise Refused(
+            f"{by.alias} is no longer lead both of {wish.run.project.slug} and of"
+            f" {wish.target.slug}. Have a lead of both bring it in."
+        )
     member = _of(wish.target, by) if by else None
     if rows.in_place(wish.run, wish.target):
         return making.answer(wish.target, rows.answers(wish.run), wish.vetting, member=member)
     return making.bring(wish.target, rows.rows(wish.run, wish.target), wish.vetting, member=member)
+
+
+def may(by: Membership, *projects: Project) -> bool:
+    """Whether somebody's account is lead of all of these projects, none of them archived."""
+    if by.account is None:
+        return False
+    led = Project.objects.led_by(by.account)
+    return {one.pk for one in projects} <= set(led.values_list("pk", flat=True))
+
+
+def may_again(job: Job, by: Membership) -> bool:
+    """Whether somebody may have a job done again that another one asked for."""
+    target = Project.objects.filter(slug=job.result["into"]).first()
+    return target is not None and may(by, target)
 
 
 def _of(target: Project, by: Membership) -> Membership | None:

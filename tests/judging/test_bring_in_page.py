@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotation.models import Item, Job, Membership, Project, Slot
 from judging import working
+from judging.errors import Refused
 from judging.making import bringing
 from judging.models import Run
 from judging.running import runs
@@ -253,3 +255,34 @@ def test_what_cannot_be_is_said_by_field(
     make_items(project, 1)
     answer = api_client(lead).post(program(ended(project)), said, content_type="application/json")
     assert (answer.status_code, list(answer.json()["errors"])) == (422, [field])
+
+
+@pytest.mark.parametrize("change", [{"active": False}, {"role": "annotator"}, {}])
+def test_a_job_that_waited_is_refused_to_who_is_no_lead_there_any_more(
+    client: Client, lead: Membership, project: Project, change: dict[str, Any]
+) -> None:
+    led = make_project("led")
+    there = make_member(led, role="lead", account=lead.account)
+    make_items(project, 1)
+    client.post(address(ended(project)), {"into": "led", **ALL})
+    if change:
+        Membership.objects.filter(pk=there.pk).update(**change)
+    else:
+        Project.objects.filter(pk=led.pk).update(archived_at=timezone.now())
+    job = Job.objects.get()
+    with pytest.raises(Refused, match="lena is no longer lead both of fbi and of led"):
+        bringing.bring(bringing.asked(job), job.member)
+    assert not led.items.exists()
+
+
+def test_another_lead_cannot_have_it_done_again_where_they_are_none(
+    client: Client, lead: Membership, project: Project
+) -> None:
+    make_member(make_project("led"), role="lead", account=lead.account)
+    make_items(project, 1)
+    client.post(address(ended(project)), {"into": "led", **ALL})
+    job = Job.objects.get()
+    assert working.cancel(job, lead)
+    job.refresh_from_db()
+    assert not working.again(job, make_member(project, role="lead"))
+    assert working.again(job, lead)

@@ -15,6 +15,8 @@ from rapidfuzz.distance import OSA, Indel
 
 # So much of the words of gold and perturbed answer together may be in one of them alone.
 BOUND = 0.6
+# So many characters tell in which language a text is.
+LOOKED_AT = 1500
 _DIGIT = re.compile(r"\d")
 _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
@@ -202,17 +204,19 @@ _LANGUAGE_OF = {
 
 def _script(text: str) -> str:
     """The script of most letters; "" where there are too few to tell."""
-    letters = [one for one in text if one.isalpha()][:2000]
     scripts = Counter[str]()
     # A text has few letters, each many times.
-    for letter, times in Counter(letters).items():
-        scripts[unicodedata.name(letter, "?").split()[0]] += times
-    return "" if len(letters) < 40 else f"{scripts.most_common(1)[0][0].capitalize()} script"
+    for letter, times in Counter(text[:LOOKED_AT]).items():
+        if letter.isalpha():
+            scripts[unicodedata.name(letter, "?").split()[0]] += times
+    return "" if scripts.total() < 40 else f"{scripts.most_common(1)[0][0].capitalize()} script"
 
 
 def _language_of(text: str) -> str:
     """The language whose small words are most; "" where there are too few to tell."""
-    words = re.findall(r"\w+", text.lower())[:2000]
-    found = Counter(name for word in words for name in _LANGUAGE_OF.get(word, ()))
+    words = re.findall(r"\w+", text[:LOOKED_AT].lower())
+    found = Counter[str]()
+    for word, times in Counter(word for word in words if word in _LANGUAGE_OF).items():
+        found.update(dict.fromkeys(_LANGUAGE_OF[word], times))
     best, most = max(found.items(), key=lambda one: one[1], default=("", 0))
     return best if most >= max(5, len(words) / 20) else ""

@@ -12,7 +12,6 @@ mistake that a study of responses wants to see.
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
@@ -24,8 +23,9 @@ from perturbers import flags
 ECHOED, SWAPPED, LANGUAGE = "echoed", "swapped", "language"
 # A claim may well quote all of a gold answer that has fewer words.
 FEWEST = 10
-# Longer texts are held against each other by their beginnings: the work grows with its square.
-MOST = 20_000
+# Characters. Longer texts are held against each other by their beginnings: the work grows with the
+# square of their length.
+MOST = 100_000
 _WORD = re.compile(r"\w+")
 
 
@@ -101,7 +101,7 @@ class _Likeness(NamedTuple):
 
 
 def _words(text: str) -> list[str]:
-    return [found[0] for found in islice(_WORD.finditer(text), MOST)]
+    return _WORD.findall(text[:MOST])
 
 
 def _is_same(one: str, other: str) -> bool:

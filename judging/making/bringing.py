@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation import jobs, making
+from annotation import jobs, making, seals
 from annotation.errors import FieldError
 from annotation.making import Brought, Vetting
 from annotation.models import Job, Membership, Project
@@ -86,7 +86,8 @@ def asked(job: Job) -> Wish:
 
 def bring(wish: Wish, by: Membership | None) -> Brought:
     """Bring in the replies of a run, while one waits. Raises like `check`, and where somebody who
-    asked for it may not do so any more: a job may wait for long."""
+    asked for it may not do so any more: a job may wait for long. The texts of a sealed project stay
+    sealed where they come in."""
     check(wish)
     if by and not may(by, wish.run.project, wish.target):
         raise Refused(
@@ -94,6 +95,8 @@ def bring(wish: Wish, by: Membership | None) -> Brought:
             f" {wish.target.slug}. Have a lead of both bring it in."
         )
     member = _of(wish.target, by) if by else None
+    if wish.run.project.sealed and not wish.target.sealed:
+        seals.seal(wish.target, member.pk if member else None)
     if rows.in_place(wish.run, wish.target):
         return making.answer(wish.target, rows.answers(wish.run), wish.vetting, member=member)
     return making.bring(wish.target, rows.rows(wish.run, wish.target), wish.vetting, member=member)

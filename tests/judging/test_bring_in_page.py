@@ -286,3 +286,20 @@ def test_another_lead_cannot_have_it_done_again_where_they_are_none(
     job.refresh_from_db()
     assert not working.again(job, make_member(project, role="lead"))
     assert working.again(job, lead)
+
+
+def test_what_comes_from_a_sealed_project_stays_sealed(
+    client: Client, lead: Membership, project: Project, in_this_program: None
+) -> None:
+    led = make_project("led")
+    make_member(led, role="lead", account=lead.account)
+    make_items(project, 1)
+    Project.objects.filter(pk=project.pk).update(sealed=True)
+    run = ended(project)
+    run.project.refresh_from_db()
+    assert "seals that one too" in shown(client.get(address(run)))
+    client.post(address(run), {"into": "led", **ALL})
+    work()
+    led.refresh_from_db()
+    assert led.items.count() == 1
+    assert led.sealed

@@ -10,7 +10,7 @@ from annotation.making import Answer
 from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
-from judging.models import Reading, Run
+from judging.models import Outcome, Reading, Run
 from judging.replies import unfit
 
 ORIGIN = "generated"
@@ -111,9 +111,13 @@ def mark(run: Run) -> str:
 
 def every(run: Run) -> Iterator[Said]:
     """The replies that make something, in the order of the items and samples."""
+    # In one filter: of a request that runs share, what another one held of it says nothing here.
     found = Reading.objects.filter(
-        reply__request__calls__run=run, parser=run.parser, cause=""
-    ).exclude(reply__request__calls__outcome__result="missing")
+        reply__request__calls__run=run,
+        reply__request__calls__outcome__result__in=(Outcome.Result.MADE, Outcome.Result.PENDING),
+        parser=run.parser,
+        cause="",
+    )
     call, item = "reply__request__calls", "reply__request__calls__outcome__item"
     columns = (
         item,

@@ -160,6 +160,16 @@ def test_of_several_samples_those_of_no_use_stay_out(project: Project) -> None:
     assert bring(run)["new"] == 1
 
 
+def test_a_reply_comes_in_whatever_another_run_held_of_it(project: Project) -> None:
+    make_items(project, 1)
+    run = perturbed(project)
+    other = make_run(project, run.endpoint, "generate-number-errors")
+    runs.plan(other)
+    assert other.calls.get().request == run.calls.get().request
+    other.outcomes.update(result="missing", cause="incomplete")  # as an older parser read it
+    assert bring(run)["new"] == 1
+
+
 def test_in_the_project_of_their_gold_answers_items_name_their_parents(project: Project) -> None:
     [source] = make_items(project, 1)
     run = perturbed(project)

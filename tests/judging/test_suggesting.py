@@ -13,7 +13,7 @@ from annotation import sorting
 from annotation.models import Item, Membership, Project
 from judging.errors import Refused
 from judging.making import suggesting
-from judging.models import Run
+from judging.models import Reading, Run
 from judging.running import runs
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import api_client, make_endpoint, make_run, results, work
@@ -82,7 +82,9 @@ def test_of_several_samples_most_decide_and_a_later_run_takes_the_place_of_the_f
     prompts: Project,
 ) -> None:
     make_prompts(prompts, 1, ability="")
-    run = asked(prompts, "factual", "reasoning", "reasoning", samples=3)
+    run = asked(prompts, "reasoning", "reasoning", "reasoning", samples=3)
+    first = Reading.objects.filter(reply__request__calls__sample=0)
+    assert first.update(value={"ability": "factual", "rationale": "So."}) == 1
     suggesting.take(run)
     assert suggested(prompts) == ["reasoning"]
     item = Item.objects.get()

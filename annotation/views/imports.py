@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, tasktypes
+from annotation import access, perturbing, tasktypes
 from annotation import taxonomy as categories
 from annotation.errors import FieldError, Stale
 from annotation.importing.drafts import required_columns
@@ -155,6 +155,7 @@ def _list(
         "member": member,
         "form": form,
         "task": task,
+        "perturbs": perturbing.fits(member.project),
         "needed": [(name, dict(ColumnsForm.titles(task))[name]) for name in required_columns(task)],
         "jobs": found,
         "busy": any(_busy(job) for job in found),

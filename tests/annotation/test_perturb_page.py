@@ -40,7 +40,9 @@ def test_the_form_says_how_many_gold_answers_each_is_for(client: Client, people:
     page = client.get(address(people.project)).text
     assert 'value="numbers" checked>' in page
     assert 'value="results" disabled>' in page
-    assert address(people.project) in client.get(f"/projects/{people.project.slug}/").text
+    for page in ("project", "imports"):
+        shown = client.get(reverse(page, args=[people.project.slug])).text
+        assert address(people.project) in shown
 
 
 def test_a_look_shows_differences_and_claims_and_stores_nothing(

@@ -10,8 +10,8 @@ from annotation import diffing, tasktypes, taxonomy
 from annotation.diffing import Difference
 from annotation.errors import FieldError
 from annotation.importing import flagging
-from annotation.making import Vetting
-from annotation.models import Account, Job, Project
+from annotation.making import Answer, Vetting
+from annotation.models import Account, Item, Job, Project
 from judging.errors import Refused
 from judging.making import bringing, rows
 from judging.making.bringing import Wish
@@ -96,9 +96,18 @@ def wish(run: Run, account: Account | None, into: str, vetting: Vetting) -> Wish
 def preview(run: Run, target: Project) -> list[Shown]:
     """The first rows as they would come in."""
     if rows.in_place(run, target):
-        made = islice(rows.answers(run), SHOWN)
-        return [Shown(one.key, None, {"Gold answer": _cut(one.text)}) for one in made]
+        return list(_answered(target, list(islice(rows.answers(run), SHOWN))))
     return [_shown(target, one.values) for one in islice(rows.rows(run, target), SHOWN)]
+
+
+def _answered(target: Project, answers: list[Answer]) -> Iterator[Shown]:
+    """Answers beneath the texts that they are to."""
+    task = tasktypes.of_project(target)
+    items = Item.objects.filter(pk__in=[one.item for one in answers]).with_current_texts()
+    asked = {item.pk: item.current_revisions[0].texts for item in items}
+    for one in answers:
+        values = asked.get(one.item, {}) | {task.awaits: one.text}
+        yield Shown(one.key, None, dict(_texts(task.texts, values)))
 
 
 def _fits(run: Run, target: Project) -> bool:

@@ -121,6 +121,10 @@ def test_gold_answers_go_to_the_prompts_that_wait_for_them_and_a_sample_to_peopl
     assert form["share"].value() == 25
     assert "rest" not in form.fields
     assert "Each reply becomes the gold answer of the prompt" in shown(page)
+    assert page.context["preview"][0].texts == {
+        "Prompt": "How many legs have 1 spiders?",
+        "Gold answer": "They have many.",
+    }
     client.post(address(run), {"into": "prompts", "share": 25})
     work()
     assert Slot.objects.values("item").distinct().count() == 2

@@ -31,10 +31,13 @@ class Wish:
 
 
 def check(wish: Wish) -> None:
-    """Raise `Refused` for a run whose replies cannot come in there, or not yet."""
+    """Raise `Refused` for a run whose replies cannot come in there, or not yet, and `FieldError`
+    for who cannot get them so."""
     rows.check(wish.run, wish.target)
-    if wish.run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        raise Refused(f"Run {wish.run.number} goes on. Let it end, or pause it.")
+    if problem := rows.goes_on(wish.run):
+        raise Refused(problem)
+    if wish.vetting.accept and not rows.may_accept(wish.run):
+        raise FieldError("Only what should cost nothing is accepted unseen.", "accept")
     if not 0 <= wish.vetting.share <= 100:
         raise FieldError("A share is 0 to 100 percent.", "share")
 

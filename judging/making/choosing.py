@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from annotation import diffing, tasktypes, taxonomy
+from annotation import diffing, tasktypes
 from annotation.diffing import Difference
 from annotation.errors import FieldError
 from annotation.importing import flagging
@@ -41,8 +41,8 @@ def why_not(run: Run) -> str:
     """Why nothing of a run can come in now, in words; "" if something can."""
     if not run.generates or run.asked().frame not in rows.PARTS:
         return f"Run {run.number} makes no texts of items."
-    if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        return f"Run {run.number} goes on. Let it end, or pause it."
+    if problem := rows.goes_on(run):
+        return problem
     made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
     return "" if made else f"Run {run.number} made nothing. Its page says by what causes."
 
@@ -73,12 +73,6 @@ def usual_share(run: Run) -> int:
     return OF_GOLD if rows.in_place(run, run.project) else OF_OTHERS
 
 
-def may_accept(run: Run) -> bool:
-    """Whether what people do not see may be taken for what it was made for: only where the change
-    should cost nothing, so that a wrong one makes no evaluator look blind."""
-    return run.asked().category in {one.slug for one in taxonomy.load().score_invariant()}
-
-
 def wish(run: Run, account: Account | None, into: str, vetting: Vetting) -> Wish:
     """What a lead wants. Raises `Refused`, or `FieldError` by what was chosen, for what cannot be
     had."""
@@ -88,8 +82,6 @@ def wish(run: Run, account: Account | None, into: str, vetting: Vetting) -> Wish
     if into not in offered:
         named = ", ".join(offered) or "none where you are lead"
         raise FieldError(f"Choose a project that takes these: {named}.", "into")
-    if vetting.accept and not may_accept(run):
-        raise FieldError("Only what should cost nothing is accepted unseen.", "accept")
     return Wish(run, offered[into], vetting)
 
 

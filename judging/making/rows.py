@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from annotation import tasktypes
+from annotation import tasktypes, taxonomy
 from annotation.importing.returned import Made
 from annotation.making import Answer
 from annotation.models import Project
@@ -61,6 +61,19 @@ def check(run: Run, target: Project) -> None:
             f"{target.slug} cannot take what run {run.number} made: its task is {task.title},"
             f" whose items need {', '.join(lacking) or 'other texts'}. Choose another project."
         )
+
+
+def goes_on(run: Run) -> str:
+    """Why nothing of a run can be used yet, in words; "" once it ended or is paused."""
+    if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        return f"Run {run.number} goes on. Let it end, or pause it."
+    return ""
+
+
+def may_accept(run: Run) -> bool:
+    """Whether what people do not see may be taken for what it was made for: only where the change
+    should cost nothing, so that a wrong one makes no evaluator look blind."""
+    return run.asked().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
 def in_place(run: Run, target: Project) -> bool:

@@ -30,8 +30,8 @@ def why_not(run: Run) -> str:
     """Why nothing of a run can be taken now, in words; "" if something can."""
     if not is_for(run):
         return f"Run {run.number} suggests no abilities. Ask for them by suggest-ability."
-    if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        return f"Run {run.number} goes on. Let it end, or pause it."
+    if problem := rows.goes_on(run):
+        return problem
     try:
         sorting.check(run.project)
     except errors.Refused as refused:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from django.core.management.base import CommandError, OutputWrapper
 
+from annotation import errors
 from annotation.models import Project
 from judging import tasks
 from judging.engine import asking, watching
@@ -58,7 +59,7 @@ def done(what: Callable[[], T]) -> T:
     """What a service made; its refusal as the end of the command."""
     try:
         return what()
-    except Refused as error:
+    except (Refused, errors.Refused) as error:
         raise CommandError(str(error), returncode=2) from error
 
 

@@ -50,7 +50,7 @@ def _form(run: Run, offered: list[Project], data: Any) -> BringForm:
         data,
         targets=[(one.slug, one.name) for one in offered],
         flags=choosing.FLAGS,
-        may_accept=choosing.may_accept(run),
+        may_accept=rows.may_accept(run),
         initial={
             "into": choosing.usual_target(run, offered),
             "share": choosing.usual_share(run),

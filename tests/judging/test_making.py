@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from annotation import making, programs, queue
 from annotation.making import Brought, Vetting
@@ -210,6 +211,19 @@ def test_a_run_that_judges_or_goes_on_or_does_not_fit_is_refused(
         bringing.check(Wish(run, project, Vetting()))
     with pytest.raises(Refused, match="cannot take what run 2 made"):
         bringing.check(Wish(run, prompts, Vetting()))
+
+
+def test_what_people_have_to_see_is_accepted_by_no_command(
+    prompts: Project, project: Project
+) -> None:
+    make_items(project, 1)
+    make_prompts(prompts, 1)
+    for run in (perturbed(project), answered(prompts)):
+        with pytest.raises(CommandError, match="Only what should cost nothing is accepted"):
+            call_command("bring_in", project=run.project.slug, run=run.number, accept=True)
+        with pytest.raises(CommandError, match="A share is 0 to 100"):
+            call_command("bring_in", project=run.project.slug, run=run.number, share=101)
+    assert not Resolution.objects.filter(rule=making.UNSEEN)
 
 
 def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:

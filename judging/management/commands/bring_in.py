@@ -29,7 +29,9 @@ class Command(BaseCommand):
             help="so many of each category people get at once, drawn at random; the rest waits",
         )
         parser.add_argument(
-            "--accept", action="store_true", help="take the rest for what it was made for"
+            "--accept",
+            action="store_true",
+            help="take the rest for what it was made for, where that should cost nothing",
         )
         parser.add_argument(
             "--aside", nargs="+", default=[], metavar="FLAG", help="what is flagged so waits"

@@ -143,13 +143,14 @@ def _add_resolved(project: Project, groups: dict[tuple[str, str], _Sums]) -> Non
                 maker=_maker("item__"))
         .annotate(n=Count("pk"))
     )  # fmt: skip
+    wanted = {category: _wanted(project, category) for category, _ in groups}
     for row in rows:
         # Between two statements one can come in.
         sums = groups.setdefault((row["category"], word(row["maker"])), _Sums())
         if row["rule"] == making.UNSEEN:
             sums.unseen += row["n"]
         else:
-            is_meant = word(row["held"]) == _wanted(project, row["category"])
+            is_meant = word(row["held"]) == wanted.get(row["category"])
             sums.clusters[row["cluster"]][is_meant] += row["n"]
 
 

@@ -107,7 +107,9 @@ def _wishes(request: HttpRequest) -> list[Wish]:
     if "suggested" in sent:
         sorted_already = {ability.slug for ability in taxonomy.load().sorts()}
         offered = zip(keys, sent.getlist("offered"), strict=False)
-        found = [(key, one) for key, one in offered if one and shown[key] not in sorted_already]
+        found = [
+            (key, one) for key, one in offered if one and shown.get(key, "") not in sorted_already
+        ]
     elif "all" in sent:
         found = [(key, sent["all"]) for key in sent.getlist("chosen")]
     else:
@@ -115,7 +117,8 @@ def _wishes(request: HttpRequest) -> list[Wish]:
         found = [(key, ability)]
     if not found:
         raise Refused("Nothing is chosen. Tick prompts first, or press a key at one of them.")
-    return [Wish(key, ability, shown.get(key)) for key, ability in found]
+    # What a form does not say that it showed was shown unsorted, so that nothing is lost by it.
+    return [Wish(key, ability, shown.get(key, "")) for key, ability in found]
 
 
 def _said(done: Sorted, *, undone: bool) -> str:

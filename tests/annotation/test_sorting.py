@@ -185,6 +185,12 @@ def test_a_page_that_is_out_of_date_overwrites_nothing(project: Project, lead: M
     assert "p1 was changed by somebody else meanwhile, to Reasoning: it stays so." in page
 
 
+def test_a_form_that_lacks_what_it_showed_is_answered_too(lead: Membership) -> None:
+    sorting.sort(lead, [Wish("p0", "reasoning")])
+    post(lead, suggested="shown", offered=["factual"] * 3, shown=[])
+    assert [ability(f"p{number}") for number in range(3)] == ["reasoning", "factual", "factual"]
+
+
 def test_prompts_are_escaped_and_long_ones_cut(lead: Membership) -> None:
     bring(make_project("q", task_type="gold-verification"), "<script>x</script> " + "long " * 2000)
     hostile = make_member(Project.objects.get(slug="q"), role="lead")

@@ -38,6 +38,7 @@ KINDS = {
     "settings": "settings",
     "skip": "item skipped",
     "snapshot": "snapshot made",
+    "suggestions": "abilities suggested",
     "take back": "kept items given to all",
     "task-type": "task type changed",
     "token": "API token",

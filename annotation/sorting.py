@@ -18,6 +18,7 @@ from annotation.querysets.parts import batched
 from annotation.taxonomy import Ability
 
 KIND = "ability"
+SUGGESTIONS = "suggestions"
 WHICH = ("all", "unsorted", "suggested")
 MOST = 500
 # So many of a member's changes are looked through for one to undo.
@@ -120,10 +121,13 @@ def undo(member: Membership) -> Sorted:
     return Sorted([], missed)
 
 
-def suggest(project: Project, said: Iterable[Suggestion], *, by: str) -> int:
+def suggest(
+    project: Project, said: Iterable[Suggestion], *, by: str, member: Membership | None = None
+) -> int:
     """Keep suggestions with their items, in place of earlier ones; how many are new.
 
     Nothing is sorted by it: people take what they agree with. Raises `Refused` as `sort` does.
+    `member` is who had them kept, None for a command.
     """
     check(project)
     known = {ability.slug for ability in taxonomy.load().sorts()}
@@ -133,6 +137,10 @@ def suggest(project: Project, said: Iterable[Suggestion], *, by: str) -> int:
         with writing.transact():
             found = Item.objects.locked().in_project(project).filter(pk__in=wanted)
             new += sum(item.suggest(wanted[item.pk], by) for item in found.order_by("pk"))
+    if new:
+        who = member.pk if member else None
+        told = {"by": by, "items": new}
+        Event.record(SUGGESTIONS, project.slug, project_id=project.pk, member_id=who, **told)
     return new
 
 

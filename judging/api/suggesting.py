@@ -29,7 +29,7 @@ def take(request: Request, slug: str, number: int) -> Response:
     """Keep what a run suggests with its items. Nothing is sorted by it; again is nothing new."""
     lead = access.member_for(request, slug, right="manage")
     run = found(lead, number)
-    taken: Any = done(lambda: suggesting.take(run))
+    taken: Any = done(lambda: suggesting.take(run, access.seated(lead)))
     return Response(TakenSerializer(taken).data)
 
 

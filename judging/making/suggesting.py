@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotation import errors, sorting
+from annotation.models import Membership
 from annotation.sorting import Suggestion
 from judging.errors import Refused
 from judging.making import rows
@@ -40,7 +41,7 @@ def why_not(run: Run) -> str:
     return "" if made else f"Run {run.number} suggested nothing. Its page says by what causes."
 
 
-def take(run: Run) -> Taken:
+def take(run: Run, member: Membership | None = None) -> Taken:
     """Keep what a run suggests with its items, for people to take or not; again is nothing new.
 
     Raises `Refused` with what `why_not` says.
@@ -49,7 +50,7 @@ def take(run: Run) -> Taken:
         raise Refused(problem)
     found = list(_suggestions(run))
     by = f"{run.strategy.slug} v{run.strategy.number}, {run.pinned['model']}, run {run.number}"
-    return Taken(len(found), sorting.suggest(run.project, found, by=by))
+    return Taken(len(found), sorting.suggest(run.project, found, by=by, member=member))
 
 
 def _suggestions(run: Run) -> Iterator[Suggestion]:

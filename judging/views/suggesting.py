@@ -21,7 +21,7 @@ def take(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="manage")
     run = found(member, number)
     try:
-        taken = suggesting.take(run)
+        taken = suggesting.take(run, access.seated(member))
     except Refused as refused:
         return paint(request, member, run, problem=str(refused))
     messages.success(request, f"{taken.suggested} prompts suggested, {taken.new} anew.")

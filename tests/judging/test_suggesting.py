@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import sorting
-from annotation.models import Item, Membership, Project
+from annotation.models import Event, Item, Membership, Project
 from judging.errors import Refused
 from judging.making import suggesting
 from judging.models import Reading, Run
@@ -130,6 +130,9 @@ def test_a_lead_takes_them_from_the_page_of_the_run_or_by_a_program(prompts: Pro
     assert (refused.status_code, b"suggests no abilities" in refused.content) == (422, True)
     program = f"/api/v1/projects/prompts/runs/{run.number}/suggestions/"
     assert api_client(lead).post(program).json() == {"suggested": 2, "new": 0}
+    kept = Event.objects.get(kind="suggestions")
+    assert (kept.member, kept.data["items"]) == (lead, 2)
+    assert kept.data["by"].endswith(f"run {run.number}")
 
 
 def test_the_page_of_a_run_takes_no_unsorted_prompt_for_a_repeat(prompts: Project) -> None:

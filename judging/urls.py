@@ -42,6 +42,7 @@ urlpatterns = [
     path(RUN + "clone/", remaking.clone, name="run-clone"),
     path(RUN + "again/", remaking.again, name="run-again"),
     path(RUN + "reparse/", remaking.reparse, name="run-reparse"),
+    path(RUN + "anew/", making.ask_anew, name="run-anew"),
     path(RUN + "bring-in/", making.bring_in, name="run-bring-in"),
     path(RUN + "suggestions/", suggesting.take, name="run-suggestions"),
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),

@@ -151,6 +151,7 @@ RULES: dict[str, dict[str, str]] = {
     "projects/<slug:slug>/runs/<int:number>/unarchive/": {"POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/clone/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/again/": {"POST": "run"},
+    "projects/<slug:slug>/runs/<int:number>/anew/": {"POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/reparse/": {"GET": "run", "POST": "run"},
     "projects/<slug:slug>/runs/<int:number>/suggestions/": {"POST": "manage"},
     "projects/<slug:slug>/runs/<int:number>/bring-in/": {"GET": "manage", "POST": "manage"},

@@ -8,10 +8,12 @@ from decimal import Decimal
 
 from annotation import remarks
 from annotation.models import Item, Membership, Project
+from judging import pins
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.pins import Own
 from judging.preparing import catalogue
+from judging.replies.judged import MISSING
 from judging.running import runs
 from judging.running.runs import Options
 
@@ -46,6 +48,35 @@ def strategies(project: Project, category: str) -> list[StrategyVersion]:
     return [one.version for one in sorted(fit, key=lambda one: not one.is_own)]
 
 
+def ask_anew(run: Run, member: Membership | None) -> Run:
+    """A run that asks once more about the items of which an ended generator run made nothing.
+
+    Its requests are of an occasion of their own, so that the replies which were of no use are not
+    found again; they stay, with their causes. Raises `Refused` like `runs.start`.
+    """
+    if not run.generates or run.finished_at is None:
+        raise Refused(f"Run {run.number} makes nothing, or goes on.")
+    items = set(run.outcomes.filter(result=MISSING).values_list("item", flat=True))
+    if not items:
+        raise Refused(f"Run {run.number} made something of every item.")
+    options = Options(
+        seed=run.seed,
+        samples=run.samples,
+        items=items,
+        with_duplicates=True,
+        own=pins.own(run.pinned),
+        occasion=f"again after run {run.number}",
+        cap=run.cap,
+    )
+    return runs.start(
+        run.project,
+        strategy=run.strategy,
+        endpoint=run.endpoint,
+        member=member,
+        options=options,
+    )
+
+
 def start(
     project: Project,
     category: str,
@@ -63,9 +94,10 @@ def start(
     found = [one for one in rejected(project, category) if one.item.pk in items]
     if len(found) < len(set(items)):
         raise Refused("Some of these items were made again or decided anew since. Look again.")
-    guidance = {one.item.key: one.said for one in found if one.said}
-    if not guidance:
-        raise Refused("Choose items of which somebody said why they were turned down.")
+    if unsaid := [one.item.key for one in found if not one.said]:
+        # What they would be answered is what was turned down.
+        raise Refused(f"Nobody said why {unsaid[0]} was turned down. Leave such items out.")
+    guidance = {one.item.key: one.said for one in found}
     return runs.start(
         project,
         strategy=catalogue.stored(strategy),

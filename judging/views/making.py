@@ -2,17 +2,19 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import access, errors
 from annotation.models import Membership, Project
+from judging import tasks
 from judging.errors import Refused
 from judging.forms.making import BringForm
-from judging.making import bringing, choosing, rows
+from judging.making import again, bringing, choosing, rows
 from judging.models import Run
 from judging.views.runs import found
 
@@ -43,6 +45,22 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         return render(request, "judging/bring_in.html#jobs", context)
     context |= _previewed(run, offered, str(form["into"].value() or ""))
     return render(request, "judging/bring_in.html", context, status=422 if asked else 200)
+
+
+@require_POST
+@login_required
+def ask_anew(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Ask once more about the items of which a generator run made nothing."""
+    member = access.member_for(request, slug, right="run")
+    asked = found(member, number)
+    try:
+        run = again.ask_anew(asked, access.seated(member))
+    except Refused as problem:
+        messages.error(request, str(problem))
+        return redirect("run", slug, number)
+    tasks.ring(run.endpoint_id)
+    messages.success(request, f"Run {run.number} asks again what run {number} made nothing of.")
+    return redirect("run", slug, run.number)
 
 
 def _form(run: Run, offered: list[Project], data: Any) -> BringForm:

@@ -146,7 +146,7 @@ def _related(run: Run) -> dict[str, Any]:
         "readable": reparsing.is_readable(run),
         "comes_in": run.generates and not choosing.why_not(run),
         "suggests": suggesting.is_for(run) and not suggesting.why_not(run),
-        **(_drift(run) if run.occasion else {}),
+        **(_drift(run) if run.occasion and not run.generates else {}),
     }
 
 

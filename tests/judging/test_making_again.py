@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.test import Client
 
 from annotation import queue, remarks
 from annotation.models import Item, Project
@@ -15,7 +16,13 @@ from judging.models import Run
 from judging.pins import Own
 from judging.running import runs
 from tests.builders import make_item, make_member, make_project, say, take
-from tests.judging.builders_judging import answer_as, make_endpoint, make_run, make_strategy
+from tests.judging.builders_judging import (
+    answer_as,
+    make_endpoint,
+    make_items,
+    make_run,
+    make_strategy,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.databases]
 
@@ -104,6 +111,12 @@ def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:
     assert remarks.of(project, [item.pk]) == {item.pk: "Valid."}
 
 
+def test_of_what_nobody_said_anything_the_same_would_come_again(project: Project) -> None:
+    [item] = make_items(project, 1, "invalid")
+    with pytest.raises(Refused, match="Nobody said why item-1 was turned down"):
+        begin(project, [item])
+
+
 def test_a_strategy_must_make_the_category_and_take_guidance(project: Project) -> None:
     items = turned_down(project)
     with pytest.raises(Refused, match="does not make number-errors"):
@@ -127,3 +140,31 @@ def test_gold_answers_that_people_turned_down_are_no_source() -> None:
 def test_the_versions_that_are_offered_make_the_category(project: Project) -> None:
     [version] = again.strategies(project, "number-errors")
     assert version.slug == "generate-number-errors"
+
+
+def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
+    project: Project, browser: Client
+) -> None:
+    items = make_items(project, 3)
+    run = make_run(project, make_endpoint(NOBODY), "generate-number-errors", samples=2)
+    runs.plan(run)
+    bad = f"{items[1].position} spiders"
+    answer_as(run, lambda prompt: "No." if bad in prompt else json.dumps(PERTURBED))
+    with pytest.raises(Refused, match="goes on"):
+        again.ask_anew(run, None)
+    runs.finish_if_done(run)
+    page = browser.get("/projects/fbi/runs/1/").content.decode()
+    assert "Ask again what made nothing" in page
+    browser.post("/projects/fbi/runs/1/anew/")
+    anew = Run.objects.latest("pk")
+    assert [one.item for one in anew.outcomes.all()] == [items[1]]
+    runs.plan(anew)
+    assert answer_as(anew, lambda prompt: json.dumps(PERTURBED)) == 2
+    runs.finish_if_done(anew)
+    assert anew.outcomes.get().result == "made"
+    assert run.outcomes.get(item=items[1]).cause == "unparsable"
+    page = browser.get("/projects/fbi/runs/2/").content.decode()
+    assert "Ask again what made nothing" not in page
+    anew.refresh_from_db()
+    with pytest.raises(Refused, match="made something of every item"):
+        again.ask_anew(anew, None)

@@ -7,7 +7,7 @@ A flag is no verdict: people vet what is flagged, or a lead decides by the rule 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +15,11 @@ from rapidfuzz.distance import OSA, Indel
 
 # So much of the words of gold and perturbed answer together may be in one of them alone.
 BOUND = 0.6
+# What differs of longer texts, in words times words, is told by the words alone, without their
+# places: aligning them takes time and memory with the product.
+MOST = 100_000_000
+# A misspelling is no further from its word, and no word is longer.
+_FAR, _LONGEST_WORD = 3, 100
 # So many characters tell in which language a text is.
 LOOKED_AT = 1500
 _DIGIT = re.compile(r"\d")
@@ -48,14 +53,36 @@ class Pair(NamedTuple):
 def pair(gold: str, response: str) -> Pair:
     """Two texts by their words and marks; `share` of all words, 0 to 1, is in one alone."""
     before, after = _TOKEN.findall(gold), _TOKEN.findall(response)
+    out, new = _apart(before, after)
+    share = (len(out) + len(new)) / max(1, len(before) + len(after))
+    return Pair(gold, response, tuple(out), tuple(new), share)
+
+
+def _apart(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words of each text that the other does not have at their place, in their order; of very
+    long texts those that it does not have at all, or not as often."""
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    if len(before) * len(after) > MOST:
+        return _left(before, Counter(after)), _left(after, Counter(before))
     out: list[str] = []
     new: list[str] = []
     for one in Indel.opcodes(before, after):
         if one.tag != "equal":
             out += before[one.src_start : one.src_end]
             new += after[one.dest_start : one.dest_end]
-    share = (len(out) + len(new)) / max(1, len(before) + len(after))
-    return Pair(gold, response, tuple(out), tuple(new), share)
+    return out, new
+
+
+def _left(words: Iterable[str], there: Counter[str]) -> list[str]:
+    left: list[str] = []
+    for word in words:
+        if there[word]:
+            there[word] -= 1
+        else:
+            left.append(word)
+    return left
 
 
 def flags(
@@ -115,12 +142,12 @@ def _final(made: Pair) -> str:
     last = made.gold.rstrip().rsplit("\n", 1)[-1]
     if _DIGIT.search(last) and (reason := _numbers(made)):
         return reason
-    shared = _shared(made.gold, made.response)
+    shared = _alike(made.gold, made.response)
     return "" if shared >= len(made.gold) / 2 else "The solution differs before its last part."
 
 
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """With how many characters, or words, two texts begin alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -137,10 +164,19 @@ def _more(made: Pair) -> str:
 
 def _spelling(made: Pair) -> str:
     out, new = _words(made.out), _words(made.new)
-    far = [(a, b) for a, b in zip(out, new, strict=False) if OSA.distance(a, b) > 3]
+    far = [
+        (a[:_LONGEST_WORD], b[:_LONGEST_WORD])
+        for a, b in zip(out, new, strict=False)
+        if not _is_near(a, b)
+    ]
     if len(out) != len(new):
         return "Words were put in or taken out, not only misspelt."
     return f"“{far[0][1]}” is no misspelling of “{far[0][0]}”." if far else ""
+
+
+def _is_near(word: str, other: str) -> bool:
+    longest = max(len(word), len(other))
+    return longest <= _LONGEST_WORD and OSA.distance(word, other) <= _FAR
 
 
 def _moved(made: Pair) -> str:

@@ -1,5 +1,7 @@
 """What the rules see in perturbed answers that went wrong, and that they let pass what is right."""
 
+import time
+
 import pytest
 
 from perturbers.flags import flags
@@ -64,6 +66,21 @@ def test_a_difference_that_is_none_of_the_category_is_seen(
     gold = "7 * 8 = 56 so." if category == "calculations" else GOLD
     assert rules(category, wrong, gold) == ["claim"]
     assert rules(category, right, gold) == []
+
+
+@pytest.mark.parametrize("words", [200_000, 2])
+def test_long_texts_are_looked_through_in_moments(words: int) -> None:
+    gold, response = (" ".join([letter * (800_000 // words)] * words) for letter in "ab")
+    begun = time.process_time()
+    assert rules("spelling", response, gold)[0] == "bound"
+    assert time.process_time() - begun < 5
+
+
+def test_of_long_texts_those_words_differ_that_stand_in_one_alone() -> None:
+    numbers = [f"{number} bees" for number in range(12_000)]
+    turned, other = numbers[::-1], [*numbers[:0:-1], "one more bees"]
+    assert "claim" in rules("number-errors", f"{'. '.join(turned)}.", f"{'. '.join(numbers)}.")
+    assert rules("number-errors", f"{'. '.join(other)}.", f"{'. '.join(numbers)}.") == []
 
 
 def test_a_riddle_may_be_wrong_without_a_number() -> None:

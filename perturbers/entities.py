@@ -1,10 +1,12 @@
 """A name replaced by another one of the same text."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 
 from perturbers.changes import Change, Edit, Source
-from perturbers.sentences import is_prose, sentences
+from perturbers.sentences import is_prose, meets, sentences
 
 _NAME = re.compile(
     r"(?<=[a-z] )(?P<name>[A-Z][a-zé]{2,}(?: (?:of |de |van |von )?[A-Z][a-zé]{2,}){0,3})(?![\w-])"
@@ -13,6 +15,10 @@ _BOLD = re.compile(r"\*\*[^*\n]+\*\*|^.*:$", re.MULTILINE)
 _ADJECTIVE = re.compile(r"(?:ish|ese|ian|ians)\Z")
 _SMALL = re.compile(r"\b[a-z][a-zé]{2,}")
 _BEFORE = re.compile(r"(\w+) \Z")
+# Longer than the words that stand before places.
+_BEHIND = 12
+# So many names of a text are looked at: each is held against every other one.
+MOST = 500
 # Words with a capital that name nobody, and what would change a date or an adjective.
 _NO_NAMES = """
     January February March April May June July August September October November December Monday
@@ -25,9 +31,12 @@ _OF_PLACES = frozenset({"in", "at", "from", "to", "near", "into", "across", "thr
 def find(source: Source) -> Iterator[Change]:
     """One change for each name in the midst of a sentence, if the text names another one of as
     many words behind a word of the same kind."""
-    found = list(_names(source.gold))
+    found = list(islice(_names(source.gold), MOST))
+    names: dict[bool, set[str]] = defaultdict(set)
+    for name, _, kind in found:
+        names[kind].add(name)
     for name, place, kind in found:
-        others = sorted({one for one, _, its in found if _is_like(one, name) and its == kind})
+        others = sorted(one for one in names[kind] if _is_like(one, name))
         if others:
             after = source.pick(others, place, name)
             edit = Edit(place, place + len(name), after)
@@ -44,11 +53,11 @@ def _names(text: str) -> Iterator[tuple[str, int, bool]]:
     for sentence in sentences(text):
         for found in _NAME.finditer(text, sentence.start, sentence.end):
             name, place = found["name"], found.start("name")
-            stressed = any(start <= place < end for start, end in bold)
+            stressed = meets(bold, place, place + 1)
             if stressed or _ADJECTIVE.search(name) or not no_names.isdisjoint(name.split()):
                 continue
             if is_prose(text, *found.span()):
-                before = _BEFORE.search(text, sentence.start, place)
+                before = _BEFORE.search(text, max(sentence.start, place - _BEHIND), place)
                 yield name, place, bool(before and before[1] in _OF_PLACES)
 
 

@@ -9,8 +9,10 @@ from perturbers.changes import Change, Edit, Source
 _NUMBER = re.compile(
     r"(?<![\w.,/:^_\\-])(?<![\^_]\{)(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,9})?(?![\w/:^_-]|[.,]\d|\.(?=\s*\d))"
 )
-_LIST_MARK = re.compile(r"[ \t#*]*\d{1,3}(?=[.):])")
+_LIST_MARK = re.compile(r"^[ \t#*]*+\d{1,3}(?=[.):])", re.MULTILINE)
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
+# Longer than the words that stand before a year.
+_BEFORE = 12
 _AS_A_YEAR = re.compile(r"(?i)\b(?:in|since|by|from|until|of|during|and|to|around|year)\s\Z|\(\Z")
 _WORDS = (
     "two",
@@ -39,10 +41,9 @@ class Number(NamedTuple):
 def numbers(text: str) -> Iterator[Number]:
     """The numbers in digits that say something: none that number a list, none that is a part of a
     word, a date, a fraction, a version or a ratio."""
+    marks = {found.end() for found in _LIST_MARK.finditer(text)}
     for found in _NUMBER.finditer(text):
-        line = text.rfind("\n", 0, found.start()) + 1
-        mark = _LIST_MARK.match(text, line)
-        if not (mark and mark.end() == found.end()):
+        if found.end() not in marks:
             yield Number(found[0], *found.span())
 
 
@@ -56,7 +57,9 @@ def find(source: Source) -> Iterator[Change]:
 
 def changed(source: Source, one: Number, words: str = "The number {} is changed to {}.") -> Change:
     """Another number in its place; `words` make the claim of the old and the new one."""
-    year = _YEAR.fullmatch(one.text) and _AS_A_YEAR.search(source.gold, 0, one.start)
+    year = _YEAR.fullmatch(one.text) and _AS_A_YEAR.search(
+        source.gold, max(0, one.start - _BEFORE), one.start
+    )
     after = _year(source, one) if year else other(source, one)
     return Change((Edit(one.start, one.end, after),), words.format(one.text, after))
 

@@ -1,22 +1,27 @@
 """Where the sentences of a text are, and which parts of it are no prose."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# Code, formulas, addresses and places to fill in: nobody reads them word by word.
+# Code, formulas, addresses and places to fill in: nobody reads them word by word. What may lack its
+# end is bounded, or the time would grow with the square of a text that has many beginnings.
 _NO_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`"
-    r"|\\\[.*?\\\]|\\\(.*?\\\)|\$\$.*?\$\$|\$[^$\n]{1,200}\$"
-    r"|https?://\S+|\S+@\S+\.\w+|\[[^\]\n]*\](?:\([^)\n]*\))?",
+    r"|\\\[.{0,2000}?\\\]|\\\(.{0,2000}?\\\)|\$\$.*?\$\$|\$[^$\n]{1,200}\$"
+    r"|https?://\S+|(?<!\S)[^\s@]++@\S+\.\w+|\[[^\]\n]{0,1000}+\](?:\([^)\n]{0,1000}+\))?",
     re.DOTALL,
 )
 # The mark of a list, a heading or a quotation, with what stands before it.
 MARK = re.compile(r"[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,3}[.)])[ \t]+)+|[ \t]+")
 NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
 # The end of a sentence; what closes a quotation or bold type belongs to it.
-_END = re.compile(r"[.!?…]+[\"'”’)*_]*(?=\s+[\"'“‘(*_]*[A-Z0-9]|\s*\Z)")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?=\s++[\"'“‘(*_]*+[A-Z0-9]|\s*+\Z)")
+_SPACE = re.compile(r"\s*")
+# Longer than what may stand before the full stop of an abbreviation.
+_BEHIND = 12
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|cf|No|Fig|approx|[A-Z])|\A\d{1,3})\.\Z"
 )
@@ -41,7 +46,14 @@ def no_prose(text: str) -> tuple[tuple[int, int], ...]:
 
 def is_prose(text: str, start: int, end: int) -> bool:
     """Whether nothing from `start` to `end` is code, a formula, an address or a place to fill."""
-    return all(end <= first or last <= start for first, last in no_prose(text))
+    return not meets(no_prose(text), start, end)
+
+
+def meets(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether anything from `start` to `end` lies in one of the places, which stand in order and
+    none over another."""
+    first = bisect_right(places, start, key=lambda place: place[1])
+    return first < len(places) and places[first][0] < end
 
 
 @lru_cache(maxsize=64)
@@ -66,11 +78,12 @@ def _sentences(text: str) -> Iterator[Sentence]:
         start = mark.end() if mark else 0
         for end in _ends(line, start):
             yield Sentence(start_of_line + start, start_of_line + end, number)
-            start = end + len(line[end:]) - len(line[end:].lstrip())
+            space = _SPACE.match(line, end)
+            start = space.end() if space else end
         start_of_line += len(line) + 1
 
 
 def _ends(line: str, start: int) -> Iterator[int]:
     for found in _END.finditer(line, start):
-        if not _ABBREVIATION.search(line[start : found.end()]):
+        if not _ABBREVIATION.search(line[max(start, found.end() - _BEHIND) : found.end()]):
             yield found.end()

@@ -55,7 +55,7 @@ for _group in _GROUPS.strip().splitlines():
 # Between a number and its unit a formula has spaces and what sets them as text.
 _BETWEEN = r"[~-]?(?:\\[,;: ]|[ \t\u00a0])*(?:\\(?:text|mathrm|textrm)\{ *)?"
 _UNIT = re.compile(
-    rf"(?P<number>\d[\d.,]*){_BETWEEN}(?P<unit>(?:square |cubic )?"
+    rf"(?P<number>\d[\d.,]{{0,40}}){_BETWEEN}(?P<unit>(?:square |cubic )?"
     rf"(?:{'|'.join(sorted(map(re.escape, _OTHERS), key=len, reverse=True))}))(?![\w/^²³])"
 )
 

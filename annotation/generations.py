@@ -12,15 +12,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation import jobs, perturbing
-from annotation.errors import FieldError
-from annotation.making import EVERYBODY, Vetting
 from annotation.models import Job, Membership, Project
 from annotation.perturbing import Tally, Wish
+from annotation.vetting import EVERYBODY, Vetting
 
 KIND = "generation"
 PERTURBERS = "perturbers"
-# Of rows that could not come in so many are told.
-TOLD = 20
 
 
 def want(
@@ -29,8 +26,7 @@ def want(
     """Have perturbers make items by the next worker. Raises as `perturbing.check` does, and
     `FieldError` for a share that is none."""
     perturbing.check(project, wish)
-    if not 0 <= vetting.share <= 100:
-        raise FieldError("A share is 0 to 100 percent.", "share")
+    vetting.check()
     return jobs.want(
         project,
         member,
@@ -42,9 +38,7 @@ def want(
         errors=[*wish.doses],
         limit=wish.limit,
         purpose=wish.purpose,
-        share=vetting.share,
-        accept=vetting.accept,
-        aside=sorted(vetting.aside),
+        **vetting.facts(),
     )
 
 
@@ -84,28 +78,18 @@ def make(job: Job) -> Tally:
         limit=said["limit"],
         purpose=said["purpose"],
     )
-    vetting = Vetting(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 
     def told(done: int, total: int) -> None:
         jobs.note(job, done=done, total=total)
 
-    return perturbing.make(job.project, wish, vetting, member=job.member, told=told)
+    return perturbing.make(job.project, wish, Vetting.of(said), member=job.member, told=told)
 
 
 def outcome(done: Tally) -> dict[str, Any]:
     """What became of it, in numbers, and the first of the rows that did not come in."""
-    report, brought = done.report, done.brought
-    lost = [*report.bad, *report.conflicts]
     return {
         "made": dict(done.made),
         "lacking": dict(done.lacking),
         "flagged": dict(done.flagged),
-        "new": report.new,
-        "unchanged": report.unchanged,
-        "bad": len(report.bad),
-        "conflicts": len(report.conflicts),
-        "opened": brought.opened,
-        "accepted": brought.accepted,
-        "waiting": brought.waiting,
-        "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:TOLD]],
+        **done.brought.told(),
     }

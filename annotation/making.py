@@ -24,26 +24,15 @@ from annotation.models import (
 )
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from annotation.querysets.parts import batched
+from annotation.vetting import EVERYBODY, Vetting
 from formats.rows import BadRow
 from stats.lots import lot
 
 UNSEEN = "accepted unseen"
 # Small enough that people can label meanwhile.
 BATCH = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class Vetting:
-    """Who sees what was made: of each category this share, in percent, drawn at random, at least
-    one. The rest waits until `open_waiting`, or with `accept` is taken for what its category is
-    made for. Items with a flag of `aside` wait, whatever the rest does."""
-
-    share: int = 100
-    accept: bool = False
-    aside: frozenset[str] = frozenset()
-
-
-EVERYBODY = Vetting()
+# Of rows that could not come in so many are told.
+TOLD = 20
 
 
 @dataclass
@@ -55,6 +44,20 @@ class Brought:
     opened: int = 0
     accepted: int = 0
     waiting: int = 0
+
+    def told(self) -> dict[str, Any]:
+        """The same in numbers, and the first of the rows that did not come in."""
+        lost = [*self.report.bad, *self.report.conflicts]
+        return {
+            "new": self.report.new,
+            "unchanged": self.report.unchanged,
+            "bad": len(self.report.bad),
+            "conflicts": len(self.report.conflicts),
+            "opened": self.opened,
+            "accepted": self.accepted,
+            "waiting": self.waiting,
+            "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:TOLD]],
+        }
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from django.db.models import Count, F, Q
 from annotation import answers, importing, making, tasktypes, taxonomy
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import Made
-from annotation.making import EVERYBODY, Brought, Vetting
+from annotation.making import Brought
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from annotation.querysets.parts import batched, in_parts
+from annotation.vetting import EVERYBODY, Vetting
 from perturbers.registry import PERTURBERS, Perturber, perturb
 from stats.lots import lot
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from django.contrib.auth.hashers import make_password
 
 from annotation import guidelines, importing, perturbing, queue, tasktypes
-from annotation.making import Vetting
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.perturbing import Wish
 from annotation.submissions import Said
+from annotation.vetting import Vetting
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
 from judging.engine import asking

@@ -18,9 +18,9 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
-from annotation.making import Vetting
 from annotation.models import Job
 from annotation.perturbing import Wish
+from annotation.vetting import Vetting
 from perturbers.registry import PERTURBERS
 
 OF = "projects/<slug:slug>/generations/"
@@ -129,11 +129,10 @@ class GenerationList(ListAPIView[Job]):
         """Have a worker make items of the project's gold answers, without a model."""
         member = access.member_for(request, slug, right="manage")
         said = checked(GenerationBody(data=request.data))
-        vetting = Vetting(
-            share=said["share"], accept=said["accept"], aside=frozenset(said["aside"])
-        )
         try:
-            job = generations.want(member.project, _wish(said), vetting, access.seated(member))
+            job = generations.want(
+                member.project, _wish(said), Vetting.of(said), access.seated(member)
+            )
         except Refused as problem:
             named = isinstance(problem, FieldError) and problem.field
             errors = {CALLED.get(named, named): [str(problem)]} if named else None

@@ -15,9 +15,9 @@ from annotation import access, answers, diffing, generations, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.importing.returned import Made
-from annotation.making import Vetting
 from annotation.models import Job, Membership
 from annotation.perturbing import Wish
+from annotation.vetting import Vetting
 from annotation.views.painting import HtmxRequest
 from perturbers.registry import PERTURBERS, Perturber
 

@@ -15,8 +15,8 @@ from annotation.api.answering import JobFields, Unprocessable, checked
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.errors import FieldError
-from annotation.making import Vetting
 from annotation.models import Job, Membership
+from annotation.vetting import Vetting
 from judging.api.answering import DONE_ONCE, RUN, done, found
 from judging.making import bringing, choosing
 from judging.models import Run
@@ -101,8 +101,7 @@ class BringList(ListAPIView[Job]):
 def _wanted(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
     into = said["into"] or choosing.usual_target(run, choosing.targets(run, lead.account))
     share = choosing.usual_share(run) if said["share"] is None else said["share"]
-    vetting = Vetting(share=share, accept=said["accept"], aside=frozenset(said["aside"]))
-    wish = choosing.wish(run, lead.account, into, vetting)
+    wish = choosing.wish(run, lead.account, into, Vetting.of({**said, "share": share}))
     return bringing.want(wish, access.seated(lead))
 
 

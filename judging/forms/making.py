@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.making import Vetting
+from annotation.vetting import Vetting
 
 WAIT, ACCEPT = "wait", "accept"
 RESTS = {

@@ -4,21 +4,19 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import QuerySet
 
 from annotation import jobs, making, seals
 from annotation.errors import FieldError
-from annotation.making import Brought, Vetting
+from annotation.making import Brought
 from annotation.models import Job, Membership, Project
+from annotation.vetting import Vetting
 from judging.errors import Refused
 from judging.making import rows
 from judging.models import Run
 
 KIND = "bring-in"
-# Of rows that could not come in so many are told.
-TOLD = 20
 
 
 @dataclass(frozen=True)
@@ -38,23 +36,19 @@ def check(wish: Wish) -> None:
         raise Refused(problem)
     if wish.vetting.accept and not rows.may_accept(wish.run):
         raise FieldError("Only what should cost nothing is accepted unseen.", "accept")
-    if not 0 <= wish.vetting.share <= 100:
-        raise FieldError("A share is 0 to 100 percent.", "share")
+    wish.vetting.check()
 
 
 def want(wish: Wish, member: Membership | None) -> Job:
     """Have the replies of a run brought in by the next worker. Raises like `check`."""
     check(wish)
-    vetting = wish.vetting
     return jobs.want(
         wish.run.project,
         member,
         KIND,
         run=wish.run.number,
         into=wish.target.slug,
-        share=vetting.share,
-        accept=vetting.accept,
-        aside=sorted(vetting.aside),
+        **wish.vetting.facts(),
     )
 
 
@@ -82,9 +76,9 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
 def asked(job: Job) -> Wish:
     """What a job asks for."""
     said = job.result
-    vetting = Vetting(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
     run = Run.objects.in_project(job.project).for_page().get(number=said["run"])
-    return Wish(run, Project.objects.select_related("task_type").get(slug=said["into"]), vetting)
+    target = Project.objects.select_related("task_type").get(slug=said["into"])
+    return Wish(run, target, Vetting.of(said))
 
 
 def bring(wish: Wish, by: Membership | None) -> Brought:
@@ -124,18 +118,3 @@ def _of(target: Project, by: Membership) -> Membership | None:
     if by.project_id == target.pk:
         return by
     return Membership.objects.in_project(target).filter(account=by.account_id or 0).first()
-
-
-def told(done: Brought) -> dict[str, Any]:
-    """What became of it, in numbers, and the first of the rows that did not come in."""
-    lost = [*done.report.bad, *done.report.conflicts]
-    return {
-        "new": done.report.new,
-        "unchanged": done.report.unchanged,
-        "bad": len(done.report.bad),
-        "conflicts": len(done.report.conflicts),
-        "opened": done.opened,
-        "accepted": done.accepted,
-        "waiting": done.waiting,
-        "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:TOLD]],
-    }

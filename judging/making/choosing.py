@@ -10,8 +10,9 @@ from annotation import diffing, tasktypes
 from annotation.diffing import Difference
 from annotation.errors import FieldError
 from annotation.importing import flagging
-from annotation.making import Answer, Vetting
+from annotation.making import Answer
 from annotation.models import Account, Item, Job, Project
+from annotation.vetting import Vetting
 from judging.errors import Refused
 from judging.making import bringing, rows
 from judging.making.bringing import Wish

@@ -59,6 +59,8 @@ def done(what: Callable[[], T]) -> T:
     """What a service made; its refusal as the end of the command."""
     try:
         return what()
+    except errors.FieldError as error:
+        raise CommandError(f"--{error.field}: {error}", returncode=2) from error
     except (Refused, errors.Refused) as error:
         raise CommandError(str(error), returncode=2) from error
 

@@ -6,9 +6,9 @@ import pytest
 
 from annotation import generations, jobs, perturbing
 from annotation.errors import FieldError, Refused
-from annotation.making import Vetting
 from annotation.models import Event, Item, Job, Slot
 from annotation.perturbing import Wish
+from annotation.vetting import Vetting
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast, make_project
 
@@ -83,7 +83,7 @@ def test_what_is_out_of_bounds_is_no_job(people: Cast, changed: Any, field: str)
 def test_a_project_of_another_task_and_a_share_that_is_none_are_no_job(people: Cast) -> None:
     with pytest.raises(Refused, match="has no gold answers with perturbed ones"):
         generations.want(make_project(task_type="error-detection"), WISH)
-    with pytest.raises(FieldError, match="0 to 100"):
+    with pytest.raises(FieldError, match="between 0 and 100"):
         generations.want(people.project, WISH, Vetting(share=101))
 
 

@@ -7,8 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import making, programs, queue
-from annotation.making import Brought, Vetting
+from annotation.making import Brought
 from annotation.models import Event, Item, Project, Resolution, Slot
+from annotation.vetting import Vetting
 from formats.rows import BadRow
 from judging.errors import Refused
 from judging.making import bringing
@@ -66,7 +67,7 @@ def perturbed(project: Project, **values: Any) -> Run:
 
 
 def bring(run: Run, target: Project | None = None, **vetting: Any) -> dict[str, Any]:
-    return bringing.told(bringing.bring(Wish(run, target or run.project, Vetting(**vetting)), None))
+    return bringing.bring(Wish(run, target or run.project, Vetting(**vetting)), None).told()
 
 
 def test_gold_answers_become_revisions_of_the_prompts_and_a_share_goes_to_people(
@@ -221,7 +222,7 @@ def test_what_people_have_to_see_is_accepted_by_no_command(
     for run in (perturbed(project), answered(prompts)):
         with pytest.raises(CommandError, match="Only what should cost nothing is accepted"):
             call_command("bring_in", project=run.project.slug, run=run.number, accept=True)
-        with pytest.raises(CommandError, match="A share is 0 to 100"):
+        with pytest.raises(CommandError, match="--share: must lie between 0 and 100"):
             call_command("bring_in", project=run.project.slug, run=run.number, share=101)
     assert not Resolution.objects.filter(rule=making.UNSEEN)
 
@@ -242,4 +243,4 @@ def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
 def test_what_a_program_tells_fits_into_what_is_read_of_it() -> None:
     done = Brought()
     done.report.bad = [BadRow("run 1", 1, "\N{GRINNING FACE}" * 200, "is not.")] * 100
-    assert len(json.dumps(bringing.told(done))) < programs.END_BYTES
+    assert len(json.dumps(done.told())) < programs.END_BYTES

@@ -7,8 +7,9 @@ import pytest
 from django.test import Client
 
 from annotation.models import Event, Item, Membership, Project, Slot
+from annotation.vetting import Vetting
 from judging.making import again, bringing, standing
-from judging.making.bringing import Vetting, Wish
+from judging.making.bringing import Wish
 from judging.models import Run
 from judging.preparing import authoring, catalogue
 from judging.running import runs

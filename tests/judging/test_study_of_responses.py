@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from annotation.making import Vetting
 from annotation.models import Item, Project, Slot
+from annotation.vetting import Vetting
 from judging.making import bringing
 from judging.making.bringing import Wish
 from judging.models import Run

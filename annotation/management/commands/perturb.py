@@ -6,9 +6,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation import answers, generations, perturbing
 from annotation.errors import FieldError
-from annotation.making import Vetting
+from annotation.management import vetting
 from annotation.models import Job, Project
 from annotation.perturbing import Tally, Unfit, Wish
+from annotation.vetting import Vetting
 from perturbers.registry import PERTURBERS
 
 
@@ -49,22 +50,7 @@ class Command(BaseCommand):
             default=perturbing.TEST,
             help="items to vet; or for practice or probes, with the answer known beforehand",
         )
-        parser.add_argument(
-            "--share",
-            type=int,
-            default=100,
-            metavar="PERCENT",
-            help="so many of each category people get at once, drawn at random; the rest waits",
-        )
-        parser.add_argument(
-            "--accept", action="store_true", help="take the rest for what it was made for"
-        )
-        parser.add_argument(
-            "--aside", nargs="+", default=[], metavar="FLAG", help="what is flagged so waits"
-        )
-        parser.add_argument(
-            "--job", type=int, metavar="ID", help="as a job asks; a worker starts it"
-        )
+        vetting.add_arguments(parser, accept="take the rest for what it was made for")
         parser.add_argument("--dry-run", action="store_true", help="say what it would make")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,14 +61,11 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        if not 0 <= options["share"] <= 100:
-            raise CommandError("--share must lie between 0 and 100.", returncode=2)
         wish, dry_run = _wish(options), options["dry_run"]
-        vetting = Vetting(
-            share=options["share"], accept=options["accept"], aside=frozenset(options["aside"])
-        )
+        wanted = Vetting.of(options)
         try:
-            done = perturbing.make(project, wish, vetting, dry_run=dry_run)
+            wanted.check()
+            done = perturbing.make(project, wish, wanted, dry_run=dry_run)
         except FieldError as error:
             raise CommandError(f"--{error.field} {error}", returncode=2) from error
         except Unfit as error:

@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.making import Vetting
+from annotation.management import vetting
 from annotation.models import Job
+from annotation.vetting import Vetting
 from judging.making import bringing
 from judging.making.bringing import Wish
 from judging.management import told
@@ -21,39 +22,22 @@ class Command(BaseCommand):
         parser.add_argument("--project", metavar="SLUG")
         parser.add_argument("--run", type=int, metavar="NUMBER")
         parser.add_argument("--into", metavar="SLUG", help="items of this project; else of its own")
-        parser.add_argument(
-            "--share",
-            type=int,
-            default=100,
-            metavar="PERCENT",
-            help="so many of each category people get at once, drawn at random; the rest waits",
-        )
-        parser.add_argument(
-            "--accept",
-            action="store_true",
-            help="take the rest for what it was made for, where that should cost nothing",
-        )
-        parser.add_argument(
-            "--aside", nargs="+", default=[], metavar="FLAG", help="what is flagged so waits"
-        )
-        parser.add_argument(
-            "--job", type=int, metavar="ID", help="as a job asks; a worker starts it"
+        vetting.add_arguments(
+            parser, accept="take the rest for what it was made for, where that should cost nothing"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
             job = _job(options["job"])
             done = told.done(lambda: bringing.bring(bringing.asked(job), job.member))
-            self.stdout.write(json.dumps(bringing.told(done)))
+            self.stdout.write(json.dumps(done.told()))
             return
         if options["project"] is None or options["run"] is None:
             raise CommandError("Name --project and --run.", returncode=2)
         run = told.run(options["project"], options["run"])
         target = told.project(options["into"]) if options["into"] else run.project
-        vetting = Vetting(
-            share=options["share"], accept=options["accept"], aside=frozenset(options["aside"])
-        )
-        said = bringing.told(told.done(lambda: bringing.bring(Wish(run, target, vetting), None)))
+        wish = Wish(run, target, Vetting.of(options))
+        said = told.done(lambda: bringing.bring(wish, None)).told()
         for problem in said["problems"]:
             self.stderr.write(problem)
         self.stdout.write(

@@ -52,8 +52,9 @@ def check(run: Run, target: Project) -> None:
     task = tasktypes.of_project(target)
     if in_place(run, target):
         return
-    names = {text.name for text in tasktypes.of_project(run.project).texts}
-    there = names | {*PARTS[run.asked().frame]}
+    there = {*PARTS[run.asked().frame]}
+    if not _asks_anew(run):
+        there |= {text.name for text in tasktypes.of_project(run.project).texts}
     there |= {SAME[name] for name in there & SAME.keys()}
     lacking = [text.title for text in task.texts if text.required and text.name not in there]
     if lacking or not _made(run, task):
@@ -99,8 +100,9 @@ def rows(run: Run, target: Project) -> Iterator[Made]:
     task, strategy = tasktypes.of_project(target), run.asked()
     here = target.pk == run.project_id
     for line, said in enumerate(every(run), start=1):
-        values = {name: value for name, value in said.fields.items() if name.startswith(GOLD)}
-        values |= _texts(task, said, _parts(run, said)) | _facts(run, said)
+        kept = said._replace(texts={}, fields={}) if _asks_anew(run) else said
+        values = {name: value for name, value in kept.fields.items() if name.startswith(GOLD)}
+        values |= _texts(task, kept, _parts(run, said)) | _facts(run, said)
         values |= {
             "key": f"{said.key}{mark(run)}{said.sample + 1}",
             "category": strategy.category or said.category,
@@ -149,6 +151,12 @@ def every(run: Run) -> Iterator[Said]:
         # Of several samples some may be of use where others are not.
         if not unfit.cause(strategy, said.value, said.texts):
             yield said
+
+
+def _asks_anew(run: Run) -> bool:
+    """Whether what a run makes is to be answered itself: then no answer to what it was made from,
+    nor who wrote that, goes on with it."""
+    return run.asked().frame == "input"
 
 
 def _made(run: Run, task: TaskType) -> set[str]:

@@ -1,13 +1,13 @@
 """What people turned down is made again, with what they said as guidance (study 000, section 3.4:
 instructions were refined by looking at what they made)."""
 
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
 from annotation import remarks
 from annotation.models import Item, Membership, Project
+from annotation.querysets import counting
 from judging import pins
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
@@ -26,19 +26,23 @@ class Rejected:
     said: str
 
 
-def rejected(project: Project, category: str) -> list[Rejected]:
-    """What was turned down of a category and not made again since, in the order of the items."""
-    items = list(remarks.rejected(project).filter(category=category))
-    said = remarks.of(project, {item.pk for item in items})
-    return [Rejected(item, said.get(item.pk, "")) for item in items]
+def rejected(
+    project: Project,
+    category: str,
+    *,
+    items: Collection[int] | None = None,
+    most: int | None = None,
+) -> list[Rejected]:
+    """What was turned down of a category and not made again since, in the order of the items; of
+    those of these ids, and so many at most."""
+    every = remarks.rejected(project).filter(category=category)
+    found = every if items is None else every.filter(pk__among=list(items))
+    return _with_remarks(project, list(found[:most]))
 
 
 def counts(project: Project) -> dict[str, int]:
     """How many of each category that is."""
-    counted: dict[str, int] = defaultdict(int)
-    for category in remarks.rejected(project).order_by().values_list("category", flat=True):
-        counted[category] += 1
-    return dict(counted)
+    return counting.counts(remarks.rejected(project), "category")
 
 
 def strategies(project: Project, category: str) -> list[StrategyVersion]:
@@ -91,7 +95,7 @@ def start(
     strategy of another category, and where one of them was made again or taken out meanwhile."""
     if strategy.strategy().category != category:
         raise Refused(f"Strategy {strategy.slug} does not make {category}. Choose another.")
-    found = [one for one in rejected(project, category) if one.item.pk in items]
+    found = rejected(project, category, items=items)
     if len(found) < len(set(items)):
         raise Refused("Some of these items were made again or decided anew since. Look again.")
     if unsaid := [one.item.key for one in found if not one.said]:
@@ -105,3 +109,8 @@ def start(
         member=member,
         options=Options(items={one.item.pk for one in found}, own=Own(guidance=guidance), cap=cap),
     )
+
+
+def _with_remarks(project: Project, items: list[Item]) -> list[Rejected]:
+    said = remarks.of(project, {item.pk for item in items})
+    return [Rejected(item, said.get(item.pk, "")) for item in items]

@@ -67,10 +67,10 @@ def make_again(request: HttpRequest, slug: str, category: str) -> HttpResponse:
     named = taxonomy.load().find(category)
     if named is None:
         raise Http404
-    found = again.rejected(member.project, category)
+    found = again.rejected(member.project, category, most=AT_ONCE)
     versions = {one.slug: one for one in again.strategies(member.project, category)}
     asked = request.method == "POST"
-    form = _form(request.POST if asked else None, versions, found[:AT_ONCE])
+    form = _form(request.POST if asked else None, versions, found)
     if asked and form.is_valid() and (run := _begun(member, category, form, versions, found)):
         messages.success(request, f"Run {run.number} makes them again. Bring in what it makes.")
         return redirect("run", slug, run.number)
@@ -79,8 +79,8 @@ def make_again(request: HttpRequest, slug: str, category: str) -> HttpResponse:
         "member": member,
         "category": named,
         "form": form,
-        "rejected": found[:AT_ONCE],
-        "more": max(0, len(found) - AT_ONCE),
+        "rejected": found,
+        "more": max(0, again.counts(member.project).get(category, 0) - len(found)),
         "ticked": form.ticked(),
     }
     return render(request, "judging/making_again.html", context, status=422 if asked else 200)

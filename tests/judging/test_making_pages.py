@@ -13,6 +13,7 @@ from judging.making.bringing import Wish
 from judging.models import Run
 from judging.preparing import authoring, catalogue
 from judging.running import runs
+from judging.views import made
 from tests.builders import make_item, make_member, make_resolution, say, take
 from tests.hostile import ALL, MARK, taken_for_markup
 from tests.judging.builders_judging import answer_as, make_endpoint, make_items, make_run
@@ -175,6 +176,18 @@ def test_what_cannot_be_made_again_is_said_and_what_was_chosen_stays(
         sent(client, items, endpoint="judge", cap="0"), 422
     )
     assert not Run.objects.exists()
+
+
+def test_only_what_is_offered_is_read_and_the_rest_is_counted(
+    client: Client, lead: Membership, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = turned_down(project, 3)
+    monkeypatch.setattr(made, "AT_ONCE", 1)
+    page = shown(client.get(AGAIN))
+    assert "These are the first 1; 2 more come after them." in page
+    assert items[1].key not in page
+    [one] = again.rejected(project, "number-errors", items=[items[2].pk])
+    assert one.said
 
 
 def test_where_nothing_was_turned_down_there_is_nothing_to_make_again(

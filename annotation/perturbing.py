@@ -243,16 +243,19 @@ def _perturbed(
 def _known(row: Made, task: tasktypes.TaskType, wish: Wish) -> Made:
     """The row with what is right of it, where its purpose asks for that.
 
-    Its key says neither that a perturber made it nor which: annotators read it, and what models
-    made has such keys.
+    Its key says neither that a perturber made it nor which: annotators read it, and it has the form
+    of those that items of models have, as if this were a run with samples. Where another seed made
+    another one of that key, that is a conflict, which another seed avoids.
     """
     if wish.purpose == TEST:
         return row
     category = taxonomy.load().category(row.values["category"])
     known, explanation = answers.columns(task)
-    like_a_run = lot(row.values["key"]) % 10**6
+    like_a_run = 10 + lot(wish.seed) % 90
+    number, _, dose = row.values["key"].rpartition(".")[2].partition("x")
+    like_a_sample = (int(number) - 1) * MOST_ERRORS + int(dose)
     values = {
-        "key": f"{row.parent}+{category.slug}.{like_a_run}",
+        "key": f"{row.parent}+{category.slug}.{like_a_run}.{like_a_sample}",
         "purpose": wish.purpose,
         known: ERROR_ITEM if category.expected_effect == "penalty" else SI_ITEM,
         explanation: row.values["claim"],

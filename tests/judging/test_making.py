@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import making, programs, queue
+from annotation.importing.returned import Made
 from annotation.making import Brought
 from annotation.models import Event, Item, Project, Resolution, Slot
 from annotation.vetting import Vetting
@@ -198,6 +199,18 @@ def test_every_category_gets_one_at_least_and_what_is_set_aside_waits(project: P
     project.items.filter(origin="generated").update(flags=["claim"])
     other = bring(run, share=100, aside=frozenset({"claim"}))
     assert (other["opened"], other["waiting"]) == (0, 2)
+
+
+def test_a_small_share_is_drawn_in_each_category(project: Project) -> None:
+    texts = {"prompt": "How many?", "gold": "It has eight legs.", **PERTURBED}
+    rows = [
+        Made("t", 1, {"key": f"{slug}-{number}", "category": slug, **texts})
+        for slug in ("number-errors", "entity")
+        for number in range(3)
+    ]
+    assert making.bring(project, rows, Vetting(share=1)).opened == 2
+    given = Slot.objects.values_list("item__category", flat=True)
+    assert set(given) == {"number-errors", "entity"}
 
 
 def test_a_run_that_judges_or_goes_on_or_does_not_fit_is_refused(

@@ -50,13 +50,12 @@ def why_not(run: Run) -> str:
 
 def targets(run: Run, account: Account | None) -> list[Project]:
     """The projects that what a run made can come into, of those where the account is lead; its own
-    first. Where its items wait for just that it is no other one."""
+    first. An answer that a prompt waits for may be a response elsewhere, which people look through
+    for errors."""
     if account is None:
         return []
     led = Project.objects.led_by(account).select_related("task_type")
     found = sorted(led, key=lambda one: (one.pk != run.project_id, one.name))
-    if rows.in_place(run, run.project):
-        return [one for one in found if one.pk == run.project_id]
     return [one for one in found if _fits(run, one)]
 
 

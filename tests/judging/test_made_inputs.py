@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from annotation.models import Project
+from annotation.models import Project, Role
 from judging.errors import Refused
-from judging.making import rows
+from judging.making import choosing, rows
 from judging.models import Run
 from judging.running import runs
-from tests.builders import make_item, make_project
+from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import answer_as, make_endpoint, make_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.databases]
@@ -40,3 +40,17 @@ def test_an_input_goes_to_no_project_that_needs_an_answer_beside_it(run: Run) ->
     target: Project = make_project("responses", task_type="error-detection")
     with pytest.raises(Refused, match="whose items need"):
         rows.check(run, target)
+
+
+def test_responses_to_prompts_go_to_people_who_look_for_errors_in_them() -> None:
+    prompts = make_project("prompts", task_type="gold-verification")
+    lead = make_member(prompts, Role.LEAD, "ada")
+    make_item(prompts, "one", category="").revisions.update(texts={"prompt": "How many?"})
+    for slug, task in [("labelled", "error-detection"), ("vetting", "perturbation-vetting")]:
+        make_member(make_project(slug, task_type=task), Role.LEAD, "ada", account=lead.account)
+    run = make_run(prompts, make_endpoint("http://127.0.0.1:1/v1"), "generate-response")
+    runs.plan(run)
+    answer_as(run, lambda body: "Eight.")
+    offered = choosing.targets(run, lead.account)
+    assert [one.slug for one in offered] == ["prompts", "labelled"]
+    assert choosing.usual_target(run, offered) == "prompts"

@@ -49,6 +49,8 @@ MORE = "Its banks are low, and no dam stops it, so that a wet spring floods the 
         said(LAST, f"Left out: “{GOLD.removesuffix(LAST)}”"),
         # Few words stay, and the claim quotes all of it before and after.
         said("France has no longer stream.", f"“{GOLD}” became “France has no longer stream.”"),
+        # Nothing stays, and the claim says so at length in words of its own.
+        said("Nobody knows.", f"All of it went: where the river is, and what the sea is. {MORE}"),
         # Much was put in, and the claim quotes where.
         said(f"{GOLD} {MORE}", f"More stands behind: “{GOLD[:88]}”."),
     ],

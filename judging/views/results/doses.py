@@ -27,9 +27,9 @@ RESPONSE, TITLE = "response", "In the chart"
 # Past so many lines nobody reads a chart; the table has them all.
 MOST_LINES = 8
 TO_LADDER = (
-    "No error item of the chosen runs says how many errors it has. Import the same answer with 1,"
-    " 2, 4 and 8 errors of one kind as items of the same prompt, with the number of errors in a"
-    " column “dose”, and put them to an evaluator."
+    "No error item of the chosen runs says how many errors it has. Perturb gold answers with 1, 2,"
+    " 4 and 8 errors, or import such answers as items of the same prompt, with the number of errors"
+    " in a column “dose”; have them vetted, and put them to an evaluator."
 )
 # What narrows outcomes down to those of a row, beside its run and group.
 Narrow = Callable[[Row], dict[str, str]]

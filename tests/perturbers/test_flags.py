@@ -34,6 +34,9 @@ def test_another_language_or_script_is_seen() -> None:
     assert "language" in rules("grammar", GERMAN, long)
     assert "language" in rules("grammar", "Пчёлы делают мёд весной, а матка откладывает яйца.")
     assert "language" not in rules("grammar", long.replace("is", "are"), long)
+    # Numbers stay as they are in every language.
+    sums = " 2 + 2 = 4" * 30
+    assert "language" in rules("grammar", GERMAN + sums, long + sums)
 
 
 def test_a_sibling_that_says_the_same_is_seen() -> None:

@@ -42,7 +42,7 @@ STRATEGIES = {"verdicts": "pairwise", "order_effect": "pairwise"}
 LISTS = (
     "", "items/", "runs/", "runs/?archived=on", "runs/1/", "strategies/", "results/", "budget/",
     "results/views/", "archives/", "board/", "pace/", "agreement/", "known/", "mentions/",
-    "adjudicate/", "practice/people/", "baseline/", "assign/",
+    "adjudicate/", "practice/people/", "baseline/", "assign/", "making/", "perturb/",
 )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def make_judged(size: int) -> None:
     """Runs over error items and score-invariant ones, checked and audited; two people label."""
     project = make_project(f"fbi-{size}")
     items = [
-        *make_items(project, ITEMS[size] - 5, dose=1, fields={"task": "sums"}),
+        *make_items(project, ITEMS[size] - 5, dose=1, fields={"task": "sums"}, origin="generated"),
         *make_items(project, 2, category="spelling", ability="long-form"),
         *make_items(project, 2, "score-invariant", ability="score-invariant"),
     ]

@@ -4,7 +4,6 @@ program of its own.
 There is one kind of job, whatever makes the items; `by` in its result says what does.
 """
 
-import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -59,12 +58,7 @@ def due(now: datetime) -> list[int]:
 def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make what a job asks for, unless another worker is at it; whether that was done. One that is
     `stopped` waits for the next worker: what was stored is then found unchanged."""
-    job = jobs.take(job_id, KIND)
-    if job is None:
-        return False
-    ended = jobs.run(job, jobs.manage("perturb", "--job", str(job.pk)), stopped)
-    made = {"made": json.loads(ended.printed)} if ended.code == 0 else {}
-    return jobs.leave(job, ended, **made) and ended.code == 0
+    return jobs.by_command(job_id, KIND, "perturb", "made", stopped)
 
 
 def make(job: Job) -> Tally:

@@ -4,6 +4,7 @@ prolonged while the program runs, and what became of the job is noted when it en
 A kind of job names the program; its number is one of the project's jobs of that kind.
 """
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -83,6 +84,19 @@ def run(
 def manage(*words: str) -> list[str]:
     """A management command as a program."""
     return [sys.executable, str(settings.BASE_DIR / "manage.py"), *words]
+
+
+def by_command(
+    job_id: int, kind: str, command: str, came_of: str, stopped: Callable[[], bool]
+) -> bool:
+    """Have a job done by a command that takes its id as `--job`, unless another worker is at it;
+    whether it was done. What the command prints last, as JSON, the job keeps as `came_of`."""
+    job = take(job_id, kind)
+    if job is None:
+        return False
+    ended = run(job, manage(command, "--job", str(job.pk)), stopped)
+    told = {came_of: json.loads(ended.printed)} if ended.code == 0 else {}
+    return leave(job, ended, **told) and ended.code == 0
 
 
 def leave(job: Job, ended: programs.Ended, **result: Any) -> bool:

@@ -48,6 +48,29 @@ class JobFields(serializers.Serializer[Job]):
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
+class SharedOutFields(JobFields):
+    """Of a job that makes items also who gets them (see `Vetting`)."""
+
+    share = serializers.IntegerField(source="result.share")
+    accept = serializers.BooleanField(source="result.accept")
+    aside = serializers.ListField(source="result.aside", child=serializers.CharField())
+
+
+class BroughtSerializer(serializers.Serializer[Any]):
+    """What came of rows of items that were made: `new` and `unchanged` ones, `bad` and `conflicts`
+    that did not come in, the first of them in words as `problems`; of the items those that people
+    get (`opened` anew), that were `accepted` unseen, and that are `waiting`."""
+
+    new = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    bad = serializers.IntegerField()
+    conflicts = serializers.IntegerField()
+    opened = serializers.IntegerField()
+    accepted = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    problems = serializers.ListField(child=serializers.CharField())
+
+
 PROBLEMS: dict[int, Any] = {
     403: OpenApiResponse(ProblemSerializer, "Your role does not allow this."),
     404: OpenApiResponse(ProblemSerializer, "Not there, or not yours to see."),

@@ -13,7 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, answers, generations, perturbing
-from annotation.api.answering import PROBLEMS, JobFields, ProblemSerializer, Unprocessable, checked
+from annotation.api.answering import (
+    PROBLEMS,
+    BroughtSerializer,
+    ProblemSerializer,
+    SharedOutFields,
+    Unprocessable,
+    checked,
+)
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.errors import FieldError, Refused
@@ -63,26 +70,16 @@ class GenerationBody(serializers.Serializer[Any]):
     )
 
 
-class MadeSerializer(serializers.Serializer[Any]):
+class MadeSerializer(BroughtSerializer):
     """What came of it. By perturber, how many answers were `made`, and how many gold answers were
-    `lacking` places for; by rule, how many items are `flagged`. Of the rows `new` and `unchanged`
-    ones, `bad` and `conflicts` that did not come in, the first in words as `problems`; of the items
-    those that people get (`opened` anew), that were `accepted` unseen, and that are `waiting`."""
+    `lacking` places for; by rule, how many items are `flagged`. The rest is said of the items."""
 
     made = serializers.DictField(child=serializers.IntegerField())
     lacking = serializers.DictField(child=serializers.IntegerField())
     flagged = serializers.DictField(child=serializers.IntegerField())
-    new = serializers.IntegerField()
-    unchanged = serializers.IntegerField()
-    bad = serializers.IntegerField()
-    conflicts = serializers.IntegerField()
-    opened = serializers.IntegerField()
-    accepted = serializers.IntegerField()
-    waiting = serializers.IntegerField()
-    problems = serializers.ListField(child=serializers.CharField())
 
 
-class GenerationSerializer(JobFields):
+class GenerationSerializer(SharedOutFields):
     """Items that were asked for: `done` of `total` gold answers so far; `made` is null until it
     ended. A job like others, it is cancelled or done again among them."""
 
@@ -93,9 +90,6 @@ class GenerationSerializer(JobFields):
     limit = serializers.IntegerField(source="result.limit", allow_null=True)
     seed = serializers.CharField(source="result.seed")
     purpose = serializers.CharField(source="result.purpose")
-    share = serializers.IntegerField(source="result.share")
-    accept = serializers.BooleanField(source="result.accept")
-    aside = serializers.ListField(source="result.aside", child=serializers.CharField())
     done = serializers.IntegerField()
     total = serializers.IntegerField(allow_null=True)
     made = MadeSerializer(source="result.made", default=None, allow_null=True)

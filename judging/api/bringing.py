@@ -11,7 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import JobFields, Unprocessable, checked
+from annotation.api.answering import (
+    BroughtSerializer,
+    SharedOutFields,
+    Unprocessable,
+    checked,
+)
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.errors import FieldError
@@ -38,30 +43,12 @@ class BringAskedSerializer(serializers.Serializer[Any]):
     )
 
 
-class BroughtSerializer(serializers.Serializer[Any]):
-    """What became of the replies: `new` and `unchanged` ones, `bad` and `conflicts` that did not
-    come in, the first of them in words as `problems`; of the items those that people get (`opened`
-    anew), that were `accepted` unseen, and that are `waiting`."""
-
-    new = serializers.IntegerField()
-    unchanged = serializers.IntegerField()
-    bad = serializers.IntegerField()
-    conflicts = serializers.IntegerField()
-    opened = serializers.IntegerField()
-    accepted = serializers.IntegerField()
-    waiting = serializers.IntegerField()
-    problems = serializers.ListField(child=serializers.CharField())
-
-
-class BringSerializer(JobFields):
+class BringSerializer(SharedOutFields):
     """A time that the replies of a run were brought in; `brought` is null until it ended. A job
     like others, it is cancelled or done again among them."""
 
     run = serializers.IntegerField(source="result.run")
     into = serializers.CharField(source="result.into")
-    share = serializers.IntegerField(source="result.share")
-    accept = serializers.BooleanField(source="result.accept")
-    aside = serializers.ListField(source="result.aside", child=serializers.CharField())
     brought = BroughtSerializer(source="result.brought", default=None, allow_null=True)
 
 

@@ -1,6 +1,5 @@
 """Items of generator runs: asked for in the browser, the API or by command, made by a worker."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,12 +64,7 @@ def due(now: datetime) -> list[int]:
 def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Bring in what a job asks for, unless another worker is at it; whether that was done. One
     that is `stopped` waits for the next worker: what was stored is then found unchanged."""
-    job = jobs.take(job_id, KIND)
-    if job is None:
-        return False
-    ended = jobs.run(job, jobs.manage("bring_in", "--job", str(job.pk)), stopped)
-    brought = {"brought": json.loads(ended.printed)} if ended.code == 0 else {}
-    return jobs.leave(job, ended, **brought) and ended.code == 0
+    return jobs.by_command(job_id, KIND, "bring_in", "brought", stopped)
 
 
 def asked(job: Job) -> Wish:

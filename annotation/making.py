@@ -129,25 +129,24 @@ def open_waiting(
     *,
     category: str = "",
     flagged: bool = True,
-    share: int = 100,
     member: Membership | None = None,
 ) -> int:
-    """Give people what waits, of one category or of all, or a random share of it; how many items.
+    """Give people what waits, of one category or of all; how many items.
 
     Those with a flag only where `flagged` says so.
     """
     found = waiting(project).filter(category=category) if category else waiting(project)
     if not flagged:
         found = found.filter(flags=[])
-    drawn = _drawn(project, _by_category(found), share)
-    opened = _give_places(project, drawn)
-    Event.record(
-        "places given",
-        category or project.slug,
-        project_id=project.pk,
-        member_id=member.pk if member else None,
-        items=opened,
-    )
+    opened = _give_places(project, list(found.order_by().values_list("pk", flat=True)))
+    if opened:
+        Event.record(
+            "places given",
+            category or project.slug,
+            project_id=project.pk,
+            member_id=member.pk if member else None,
+            items=opened,
+        )
     return opened
 
 
@@ -180,13 +179,6 @@ def _share_out(project: Project, keys: Sequence[str], vetting: Vetting, done: Br
     if vetting.accept:
         done.accepted = _accept(project, [pk for pk in everything if pk not in drawn])
     done.waiting = sum(waiting(project).with_keys(part).count() for part in batched(keys, 500))
-
-
-def _by_category(found: ItemQuerySet) -> dict[str, list[tuple[str, int]]]:
-    entries: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for category, key, pk in found.order_by().values_list("category", "key", "pk"):
-        entries[category].append((key, pk))
-    return entries
 
 
 def _drawn(project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int) -> list[int]:

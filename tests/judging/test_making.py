@@ -97,6 +97,8 @@ def test_what_is_kept_back_is_nobodys_work_and_the_pages_say_so(prompts: Project
     assert (progress.at_work, progress.awaiting) == (3, 7)
     assert progress.awaited == "7 items wait until a lead gives them to people."
     assert making.open_waiting(prompts) == 7
+    assert making.open_waiting(prompts) == 0
+    assert [one.data for one in Event.objects.filter(kind="places given")] == [{"items": 7}]
     assert queue.progress(member).awaited == ""
 
 

@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import Model
+from django.db.models import JSONField, Model
+from psycopg.types.json import Jsonb
 
 from annotation import prepared
 
@@ -57,23 +58,29 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
     """Store rows that are new, in a transaction; each names the same columns.
 
     What they do not name is as in a row of the model that is made now. A value is as the database
-    takes it, JSON as its text.
+    takes it, JSON as its text or as the UTF-8 of that.
     """
     if not rows:
         return
     names = tuple(rows[0])
     rest = _usual(model, names)
-    columns = ", ".join(map(_quoted, (*names, *rest)))
     values = [[*map(row.__getitem__, names), *rest.values()] for row in rows]
+    fields = [_field(model, name) for name in (*names, *rest)]
+    columns = ", ".join(_quoted(field.column) for field in fields)
     table = _quoted(model._meta.db_table)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             lighten(cursor)
+            types = [_type(field) for field in fields]
+            jsons = [place for place, kind in enumerate(types) if kind == "jsonb"]
             with connection.wrap_database_errors, _copying(cursor, table, columns) as copying:
+                copying.set_types(types)
                 for row in values:
+                    for place in jsons:
+                        row[place] = _written(row[place])
                     copying.write_row(row)
         else:
-            places = ", ".join(["%s"] * (len(names) + len(rest)))
+            places = ", ".join(map(_place, fields))
             cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", values)
 
 
@@ -187,7 +194,27 @@ def _has_lz4() -> bool:
 
 
 def _copying(cursor: Any, table: str, columns: str) -> Any:
-    return cursor.copy(f"COPY {table} ({columns}) FROM STDIN")
+    # As text, both sides would look at each byte of a text for what must be escaped.
+    return cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)")
+
+
+def _field(model: type[Model], column: str) -> Any:
+    return next(field for field in model._meta.local_concrete_fields if field.column == column)
+
+
+def _type(field: Any) -> str:
+    """The type of a column without its length; of a key, which makes itself, that of its number."""
+    kind: str = field.rel_db_type(connection) if field.primary_key else field.db_type(connection)
+    return kind.partition("(")[0]
+
+
+def _written(json: Any) -> Jsonb:
+    return json if isinstance(json, Jsonb) else Jsonb(json, lambda text: text)
+
+
+def _place(field: Any) -> str:
+    # SQLite keeps bytes apart from text; of this it makes text without a look at them.
+    return "CAST(%s AS text)" if isinstance(field, JSONField) else "%s"
 
 
 def _usual(model: type[Model], named: Sequence[str]) -> dict[str, Any]:

@@ -14,17 +14,17 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 Texts = Mapping[str, str | list[str]]
 
 
-def written_texts(texts: Texts) -> str:
-    """Texts by name as JSON; the order of the names does not matter."""
+def written_texts(texts: Texts) -> bytes:
+    """Texts by name as JSON in UTF-8; the order of the names does not matter."""
     try:
-        return _FAST.encode(texts).decode()
+        return _FAST.encode(texts)
     except UnicodeEncodeError:
-        return _CANONICAL.encode(texts)
+        return _CANONICAL.encode(texts).encode("utf-8", "surrogatepass")
 
 
-def of_written(written: str) -> str:
+def of_written(written: bytes) -> str:
     """SHA-256 of texts as `written_texts` gives them."""
-    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(written).hexdigest()
 
 
 def texts_digest(texts: Texts) -> str:

@@ -17,7 +17,7 @@ from annotation.importing.drafts import Draft
 from formats.rows import BadRow, Row
 
 # So much goes to the other process at a time: enough to cost little, and no burden to memory.
-ROWS, CHARACTERS = 50, 500_000
+ROWS, BYTES = 50, 500_000
 # A pipe holds a megabyte at most. As many as this hold more rows than are stored at a time, so
 # that the other process need not stop meanwhile; they take turns.
 PIPES, HELD = 4, 1 << 20
@@ -87,7 +87,7 @@ def _chunks(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Any]]:
     for draft in drafts:
         chunk.append(_bare(draft))
         size += len(draft.written) if isinstance(draft, Draft) else 0
-        if len(chunk) >= ROWS or size >= CHARACTERS:
+        if len(chunk) >= ROWS or size >= BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -180,7 +180,7 @@ def _marked(draft: Draft, name: str, seen: dict[str, str]) -> Draft:
 
 
 def _print(cluster: str, said: str) -> str:
-    return digests.of_written(f"{cluster} {' '.join(said.split())}")
+    return digests.texts_digest({cluster: " ".join(said.split())})
 
 
 def _cannot_repeat(draft: Draft, known: dict[str, Entry]) -> str:

@@ -50,8 +50,8 @@ class Draft:
     dose: int | None = None
 
     @cached_property
-    def written(self) -> str:
-        """The texts as they are stored, and as their digest is made."""
+    def written(self) -> bytes:
+        """The texts as they are stored, and as their digest is made, in UTF-8."""
         return digests.written_texts(self.texts)
 
     @cached_property

@@ -6,6 +6,8 @@ An item keeps the names of rules alone; why is said again from the texts that ar
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rapidfuzz.distance import Prefix
+
 from perturbers import flags as rules
 
 # Every rule, in words; the first two hold for every item, the others for what was made here.
@@ -66,10 +68,6 @@ def _seen(
 
 def _differ_in_a_word(before: str, after: str) -> bool:
     """Whether the first characters that differ both belong to a word, which most changes tell."""
-    alike, unlike = 0, min(len(before), len(after)) + 1
-    while unlike - alike > 1:
-        middle = (alike + unlike) // 2
-        same = before[alike:middle] == after[alike:middle]
-        alike, unlike = (middle, unlike) if same else (alike, middle)
+    alike = Prefix.similarity(before, after)
     first = before[alike : alike + 1], after[alike : alike + 1]
     return all(one and not one.isspace() for one in first)

@@ -39,7 +39,7 @@ from formats.rows import BadRow
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile, and
 # that it is no burden to memory, however large the texts are.
 BATCH = 500
-BATCH_CHARACTERS = 4_000_000
+BATCH_BYTES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]
         batch.append(draft)
         # Which also makes the digest, so that nobody waits for that in a transaction.
         size += len(draft.written) if isinstance(draft, Draft) and draft.digest else 0
-        if len(batch) >= BATCH or size >= BATCH_CHARACTERS:
+        if len(batch) >= BATCH or size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:

@@ -31,10 +31,12 @@ def test_a_copied_row_is_as_given_and_else_as_a_new_one() -> None:
     project = builders.make_project()
     first, second = bulk.ids(Item, 2)
     rows = [item(project, first, category=TEXT), item(project, second, category="")]
+    rows[1]["fields"] = '{"told": "é in bytes"}'.encode()
     bulk.copy(Item, rows)
     copied, other = Item.objects.order_by("pk")
     made = Item.objects.create(project=project, key="made", position=10_000)
     assert (copied.pk, copied.category, copied.fields) == (first, TEXT, {"told": "ü\\n"})
+    assert other.fields == {"told": "é in bytes"}
     assert (other.category, other.flags, other.dose, other.revision_number) == ("", [], None, 1)
     assert (other.purpose, other.deleted_at) == (made.purpose, made.deleted_at)
     assert abs((made.created_at - copied.created_at).total_seconds()) < 60

@@ -280,7 +280,7 @@ def test_a_file_of_several_batches_comes_in_whole_and_in_order(
     rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(items, "BATCH", 7)
-    monkeypatch.setattr(items, "BATCH_CHARACTERS", 900)
+    monkeypatch.setattr(items, "BATCH_BYTES", 900)
     told = [GOOD | {"key": f"k{number}", "cluster": "é\\n\t"} for number in range(40)]
     told += [GOOD | {"key": "again", "repeats": "k3"}, GOOD | {"key": "last", "weight": [1, "ü"]}]
     path = rows(*told)

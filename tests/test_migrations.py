@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 
-from annotation.migrating import AddIndexOnline
+from annotation.migrating import AddIndexOnline, DropKeyIndexOnline
 
 OURS = {"annotation", "judging"}
 # Tables that grow with items, labels or calls: millions of rows in a year.
@@ -25,6 +25,7 @@ BEFORE = {
     *(("annotation", number) for number in range(1, 8)),
     *(("judging", number) for number in range(1, 12)),
 }
+ONLINE = (AddIndexOnline, DropKeyIndexOnline)
 HELD = {
     migrations.AddIndex: "holds up writers while it builds; use AddIndexOnline",
     migrations.AddConstraint: "goes through the table under a lock; add it NOT VALID by RunSQL and"
@@ -42,10 +43,10 @@ HELD = {
 
 def problems(migration: Migration) -> Iterator[str]:
     """What in a migration would hold people up, with what to do instead."""
-    online = [one for one in migration.operations if isinstance(one, AddIndexOnline)]
+    online = [one for one in migration.operations if isinstance(one, ONLINE)]
     touched = [one for one in migration.operations if _table(one) in LARGE]
     if online and (migration.atomic or len(online) < len(migration.operations)):
-        yield "AddIndexOnline wants a migration of its own with atomic = False"
+        yield "what is done online wants a migration of its own with atomic = False"
     if touched and any(isinstance(one, migrations.RunPython) for one in migration.operations):
         yield "RunPython keeps the locks of other operations; give it a migration of its own"
     for one in touched:
@@ -116,8 +117,14 @@ def test_what_holds_nobody_up_is_let_through(operation: Operation) -> None:
     assert list(problems(made(operation))) == []
 
 
-def test_an_index_is_built_online_in_a_migration_of_its_own() -> None:
-    online = AddIndexOnline("call", INDEX)
+@pytest.mark.parametrize(
+    "online",
+    [
+        AddIndexOnline("call", INDEX),
+        DropKeyIndexOnline("call", "run", models.ForeignKey("Run", models.PROTECT, db_index=False)),
+    ],
+)
+def test_what_is_done_online_is_a_migration_of_its_own(online: Operation) -> None:
     assert list(problems(made(online, atomic=False))) == []
     assert list(problems(made(online))) != []
     field = migrations.AddField("call", "note", models.TextField(null=True))
@@ -138,6 +145,25 @@ def test_an_index_that_was_broken_off_is_built_anew_and_can_be_dropped() -> None
     with connection.schema_editor(atomic=False) as editor:
         operation.database_backwards("judging", editor, after, state)
     assert "view_by_name" not in indexes()
+
+
+@pytest.mark.databases
+@pytest.mark.django_db(transaction=True)
+def test_the_index_of_a_key_is_dropped_and_made_again_and_nothing_else_is() -> None:
+    state = MigrationExecutor(connection).loader.project_state()
+    key = models.ForeignKey("annotation.Membership", models.CASCADE, db_index=False)
+    operation = DropKeyIndexOnline("savedview", "member", key)
+    after, before = state.clone(), indexes()
+    operation.state_forwards("judging", after)
+    for _ in range(2):
+        with connection.schema_editor(atomic=False) as editor:
+            operation.database_forwards("judging", editor, state, after)
+    (dropped,) = before - indexes()
+    assert "member_id" in dropped
+    assert indexes() < before
+    with connection.schema_editor(atomic=False) as editor:
+        operation.database_backwards("judging", editor, after, state)
+    assert indexes() == before
 
 
 def indexes() -> set[str]:

@@ -11,7 +11,8 @@ from annotation.querysets.items import OF_KIND
 class Item(models.Model):
     """One thing to judge. It holds no text itself: texts are in its revisions."""
 
-    project = models.ForeignKey("Project", models.PROTECT, related_name="items")
+    # Several indexes of items begin with the project.
+    project = models.ForeignKey("Project", models.PROTECT, related_name="items", db_index=False)
     key = models.CharField(max_length=200)
     position = models.PositiveIntegerField(help_text="Place in the queue and in lists.")
     category = models.CharField(max_length=80)
@@ -23,11 +24,12 @@ class Item(models.Model):
         max_length=64, help_text="Digest of the source question; items of one are not independent."
     )
     origin = models.CharField(max_length=40, blank=True)
+    # Most items have neither, and their indexes leave those out.
     parent = models.ForeignKey(
-        "self", models.PROTECT, null=True, blank=True, related_name="children"
+        "self", models.PROTECT, null=True, blank=True, related_name="children", db_index=False
     )
     duplicate_of = models.ForeignKey(
-        "self", models.PROTECT, null=True, blank=True, related_name="duplicates"
+        "self", models.PROTECT, null=True, blank=True, related_name="duplicates", db_index=False
     )
     dose = models.PositiveSmallIntegerField(null=True, blank=True)
     purpose = models.CharField(max_length=20, default="test")
@@ -52,6 +54,14 @@ class Item(models.Model):
             models.Index(fields=["project", "category", "position"], name="item_category"),
             models.Index(fields=["project", "purpose"], name="item_purpose"),
             models.Index(fields=["project", "cluster"], name="item_cluster"),
+            models.Index(
+                fields=["parent"], condition=models.Q(parent__isnull=False), name="item_parent"
+            ),
+            models.Index(
+                fields=["duplicate_of"],
+                condition=models.Q(duplicate_of__isnull=False),
+                name="item_duplicate_of",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -84,11 +94,12 @@ class Item(models.Model):
 class Revision(models.Model):
     """A numbered state of all texts of an item. Never updated."""
 
-    item = models.ForeignKey(Item, models.PROTECT, related_name="revisions")
+    # `revision_number` begins with the item, too.
+    item = models.ForeignKey(Item, models.PROTECT, related_name="revisions", db_index=False)
     number = models.PositiveIntegerField()
     texts = models.JSONField()
     digest = models.CharField(max_length=64)
-    author = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
+    author = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True, db_index=False)
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -100,6 +111,11 @@ class Revision(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["item", "number"], name="revision_number"),
             models.CheckConstraint(condition=models.Q(number__gte=1), name="revision_from_one"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["author"], condition=models.Q(author__isnull=False), name="revision_author"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -52,14 +52,15 @@ class Slot(models.Model):
         CLOSED = "closed"
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="slots")
-    item = models.ForeignKey("Item", models.PROTECT, related_name="slots")
+    # Of item, member and whom it is kept for, indexes below do what theirs would.
+    item = models.ForeignKey("Item", models.PROTECT, related_name="slots", db_index=False)
     stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.WORK)
     number = models.PositiveSmallIntegerField()
     priority = models.SmallIntegerField(default=0, help_text="Lower comes first.")
     position = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     member = models.ForeignKey(
-        "Membership", models.PROTECT, null=True, blank=True, related_name="slots"
+        "Membership", models.PROTECT, null=True, blank=True, related_name="slots", db_index=False
     )
     held_until = models.DateTimeField(null=True, blank=True)
     returned = models.BooleanField(
@@ -69,7 +70,12 @@ class Slot(models.Model):
         default=False, help_text="Held as the item after the one the member works on."
     )
     reserved_for = models.ForeignKey(
-        "Membership", models.PROTECT, null=True, blank=True, related_name="reserved_slots"
+        "Membership",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="reserved_slots",
+        db_index=False,
     )
     reason = models.CharField(max_length=20, choices=Reason.choices, blank=True)
 
@@ -122,6 +128,11 @@ class Slot(models.Model):
                 fields=["member", "item"],
                 condition=Q(member__isnull=False),
                 name="slot_of_member",
+            ),
+            models.Index(
+                fields=["reserved_for"],
+                condition=Q(reserved_for__isnull=False),
+                name="slot_reserved_for",
             ),
         ]
 

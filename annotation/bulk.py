@@ -4,11 +4,12 @@ PostgreSQL reads them all out of one JSON text, or by COPY where none can be the
 SQLite runs one prepared statement for each.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import isfinite
 from typing import Any
 
+import msgspec
 from django.db import connection
 from django.db.models import JSONField, Model
 from psycopg.types.json import Jsonb
@@ -18,6 +19,8 @@ from annotation import prepared
 Columns = Mapping[str, str]
 Named = Mapping[str, Any]
 
+# The standard library's takes twelve times as long of long texts.
+_FAST = msgspec.json.Encoder(enc_hook=str)
 # The sequence is looked for once, not at each number.
 NEXT = """
 SELECT array_agg(nextval(sequence)) FROM generate_series(1, %s), (
@@ -231,12 +234,24 @@ def _usual(model: type[Model], named: Sequence[str]) -> dict[str, Any]:
 def _run(statement: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
     if not rows:
         return
+    _check_finite(columns, rows)
     with prepared.planned() as cursor:
         if connection.vendor == "postgresql":
-            named = [dict(zip(columns, row, strict=True)) for row in rows]
-            cursor.execute(statement, [json.dumps(named, ensure_ascii=False, default=str)])
+            cursor.execute(statement, [_as_json(columns, rows)])
         else:
             cursor.executemany(statement, rows)
+
+
+def _check_finite(columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
+    # JSON has no other numbers, and would say null, which SQLite makes of some of them too.
+    for place, (name, kind) in enumerate(columns.items()):
+        if kind == "float8" and not all(row[place] is None or isfinite(row[place]) for row in rows):
+            raise ValueError(f"{name}: a number that is not finite cannot be stored")
+
+
+def _as_json(columns: Columns, rows: Sequence[tuple[Any, ...]]) -> str:
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    return _FAST.encode(named).decode()
 
 
 def _given(columns: Columns) -> str:

@@ -52,6 +52,16 @@ def insert_replies(requests: list[Request]) -> None:
     bulk.insert(Reply._meta.db_table, REPLY, rows)
 
 
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_a_fault_and_not_nothing(seconds: float) -> None:
+    request = make_request(make_endpoint("http://127.0.0.1:1/v1"))
+    with pytest.raises(ValueError, match="seconds"):
+        bulk.insert(
+            "judging_reply", {"request_id": "bigint", "seconds": "float8"}, [(request.pk, seconds)]
+        )
+    assert not Reply.objects.exists()
+
+
 def test_values_of_every_kind_come_out_as_they_went_in(django_assert_num_queries: Any) -> None:
     endpoint = make_endpoint("http://127.0.0.1:1/v1")
     insert_replies([make_request(endpoint), make_request(endpoint)])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rapidfuzz.distance import OSA, Indel
+from rapidfuzz.distance import OSA, Indel, Postfix, Prefix
 
 # So much of the words of gold and perturbed answer together may be in one of them alone.
 BOUND = 0.6
@@ -85,6 +85,15 @@ def _left(words: Iterable[str], there: Counter[str]) -> list[str]:
     return left
 
 
+def is_same(one: str, other: str) -> bool:
+    """Whether two texts have the same words, whatever white space is between them."""
+    alike = Prefix.similarity(one, other)
+    first = one[alike : alike + 1], other[alike : alike + 1]
+    if all(each and not each.isspace() for each in first):
+        return False  # two words differ, which nearly every change tells, and splitting takes long
+    return one.split() == other.split()
+
+
 def flags(
     category: str, gold: str, response: str, *, siblings: Iterable[str] = (), bound: float = BOUND
 ) -> list[Flag]:
@@ -96,14 +105,14 @@ def flags(
         return [Flag("empty", "There is no text.")]
     if response == gold:
         return [Flag("identical", "It is the gold answer.")]
-    if response.split() == gold.split():
+    if is_same(response, gold):
         return [Flag("white-space-only", "Only white space differs from the gold answer.")]
     made = pair(gold, response)
     return [*_of_any(made, siblings, bound), *_of_category(category, made)]
 
 
 def _of_any(made: Pair, siblings: Iterable[str], bound: float) -> Iterator[Flag]:
-    if any(made.response.split() == one.split() for one in siblings):
+    if any(is_same(made.response, one) for one in siblings):
         yield Flag("duplicate", "Another perturbed answer of the same gold answer is the same.")
     if reason := language(made.gold, made.response):
         yield Flag("language", reason)
@@ -215,15 +224,23 @@ def language(gold: str, response: str) -> str:
     """Why a text seems to be in another language or script than the one that it was made from; ""
     if it does not, or where one of them is too short to tell.
 
-    One of which three in four words are words of the other is in the same language.
+    One of which three in four words are words of the other is in the same language, and so is one
+    that begins and ends as the other does, with little between.
     """
-    if _shares_words(gold[:LOOKED_AT], response[:LOOKED_AT]):
+    if _shares_text(gold, response) or _shares_words(gold[:LOOKED_AT], response[:LOOKED_AT]):
         return ""
     for tell in (_script, _language_of):
         before, after = tell(gold), tell(response)
         if before and after and before != after:
             return f"It reads as {after}, the gold answer as {before}."
     return ""
+
+
+def _shares_text(gold: str, response: str) -> bool:
+    # One change leaves all before it and all behind it, which takes no time to see.
+    shared = Prefix.similarity(gold, response) + Postfix.similarity(gold, response)
+    longest = max(len(gold), len(response))
+    return longest - shared < min(LOOKED_AT, longest) / 10
 
 
 def _shares_words(gold: str, response: str) -> bool:

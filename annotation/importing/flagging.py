@@ -6,8 +6,6 @@ An item keeps the names of rules alone; why is said again from the texts that ar
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rapidfuzz.distance import Prefix
-
 from perturbers import flags as rules
 
 # Every rule, in words; the first two hold for every item, the others for what was made here.
@@ -33,7 +31,7 @@ def of(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str,
     before, after = (texts.get(name, "") for name in compared)
     if before == after:
         return ("identical",)
-    if not _differ_in_a_word(before, after) and before.split() == after.split():
+    if rules.is_same(before, after):
         return ("white-space-only",)
     return ()
 
@@ -64,10 +62,3 @@ def _seen(
     if compared is None or not isinstance(before, str) or not isinstance(after, str):
         return []
     return rules.flags(category, before, after)
-
-
-def _differ_in_a_word(before: str, after: str) -> bool:
-    """Whether the first characters that differ both belong to a word, which most changes tell."""
-    alike = Prefix.similarity(before, after)
-    first = before[alike : alike + 1], after[alike : alike + 1]
-    return all(one and not one.isspace() for one in first)

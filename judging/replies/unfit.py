@@ -12,6 +12,7 @@ mistake that a study of responses wants to see.
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
@@ -46,28 +47,26 @@ def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
         return ""
     if strategy.output == "perturbation":
         golds = _each(texts.get("gold"))
-        if any(_is_same(value[PERTURBED], gold) for gold in golds):
+        if any(flags.is_same(value[PERTURBED], gold) for gold in golds):
             return ECHOED
         causes = [_of_perturbation(value, gold) for gold in golds]
         return "" if "" in causes else next(iter(causes), "")
     if strategy.output == "input":
         [seed, *_] = [*_each(texts.get("prompt", texts.get("input"))), ""]
-        if _is_same(value[INPUT], seed):
+        if flags.is_same(value[INPUT], seed):
             return ECHOED
         return LANGUAGE if flags.language(seed, value[INPUT]) else ""
     return ""
 
 
 def _of_perturbation(value: Mapping[str, str], gold: str) -> str:
-    reference = _words(gold)
-    if any(_stands_for(value[name], value[PERTURBED], reference) for name in (CLAIM, RATIONALE)):
+    if any(_stands_for(value[name], value[PERTURBED], gold) for name in (CLAIM, RATIONALE)):
         return SWAPPED
     return LANGUAGE if flags.language(gold, value[PERTURBED]) else ""
 
 
-def _stands_for(part: str, answer: str, reference: Sequence[str]) -> bool:
-    """Whether another part is the answer, rather than what is called so, beside the gold answer's
-    words.
+def _stands_for(part: str, answer: str, gold: str) -> bool:
+    """Whether another part is the answer, rather than what is called so, beside the gold answer.
 
     It is if it has half of the gold answer's words, in their order, and shares more with it by both
     measures: of the words of the two together, and of its own words alone. The first by itself
@@ -76,8 +75,11 @@ def _stands_for(part: str, answer: str, reference: Sequence[str]) -> bool:
     short gold answer there is no telling.
     """
     words = _words(part)
-    # Most parts are too short, and then nothing needs to be compared.
-    if len(reference) < FEWEST or len(words) < len(reference) / 2:
+    # Most parts are too short, and then no more words are looked at than tell so.
+    if sum(1 for _ in islice(_WORD.finditer(gold, 0, MOST), 2 * len(words) + 1)) > 2 * len(words):
+        return False
+    reference = _words(gold)
+    if len(reference) < FEWEST:
         return False
     if " ".join(answer.split()) in " ".join(part.split()):
         return False
@@ -102,10 +104,6 @@ class _Likeness(NamedTuple):
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text[:MOST])
-
-
-def _is_same(one: str, other: str) -> bool:
-    return one.split() == other.split()
 
 
 def _each(text: Any) -> list[str]:

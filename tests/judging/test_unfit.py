@@ -77,6 +77,13 @@ def test_white_space_alone_makes_no_perturbed_answer() -> None:
     assert cause(ENTITY, said(GOLD.replace("Loire", "loire")), TEXTS) == ""
 
 
+@pytest.mark.parametrize(("words", "found"), [(10, "swapped"), (9, "")])
+def test_a_part_with_half_of_the_gold_answers_words_is_long_enough(words: int, found: str) -> None:
+    gold = "one two three four five six seven eight nine ten " * 2
+    part = " ".join(gold.split()[:words])
+    assert cause(ENTITY, said("A word was changed.", part), {"gold": gold}) == found
+
+
 def test_the_longest_texts_are_compared_in_no_time() -> None:
     begun = time.monotonic()
     gold, answer = ("a b " * 1_000_000, "b a " * 1_000_000)

@@ -3,8 +3,10 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
-from perturbers.flags import flags
+from perturbers.flags import flags, is_same, language
 
 GOLD = "Bees make honey in spring. A hive holds about 40000 bees, and the queen lays the eggs."
 GERMAN = "Die Bienen machen den Honig und sie sind nicht mit der Königin von einem Volk auf Reisen."
@@ -27,6 +29,21 @@ def rules(category: str, response: str, gold: str = GOLD, *siblings: str) -> lis
 )
 def test_what_is_wrong_in_any_category(response: str, rule: str) -> None:
     assert rule in rules("grammar", response)
+
+
+WORDS = some.text(some.sampled_from("ab \n\u3000\x1c"), max_size=8)
+
+
+@given(WORDS, WORDS)
+def test_texts_are_the_same_whose_words_are(one: str, other: str) -> None:
+    assert is_same(one, other) == (one.split() == other.split())
+    assert is_same(one, one.replace(" ", "\n"))
+
+
+def test_what_begins_and_ends_alike_is_of_one_language_unless_much_is_between() -> None:
+    sums = " ".join(f"{n} + {n} = {2 * n}." for n in range(400))
+    assert language(f"Bees. {sums}", f"Пчёлы. {sums}") == ""
+    assert language(f"{GOLD * 8} {sums}", f"{GERMAN * 8} {sums}") != ""
 
 
 def test_another_language_or_script_is_seen() -> None:

@@ -6,7 +6,9 @@ otherwise, are a reported conflict and never an overwrite.
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from time import perf_counter
 from typing import Any
 
 from django.db.models import Max
@@ -36,10 +38,11 @@ from annotation.models import (
 from annotation.querysets import ERROR_ITEM, SI_ITEM
 from formats.rows import BadRow
 
-# Small enough that a batch commits well within 200 ms, so that people can label meanwhile, and
-# that it is no burden to memory, however large the texts are.
+# Small enough that a batch is no burden to memory, however large the texts are, and that it commits
+# well within 200 ms, so that people can label meanwhile: of a slow database fewer rows at a time.
 BATCH = 500
 BATCH_BYTES = 4_000_000
+SMALLEST, SECONDS = 20, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +72,17 @@ def store(
     run stores nothing and also works for a project that is not there yet (None); of every item it
     keeps some hundred bytes.
     """
-    report = Report()
+    report, size = Report(), _Size()
     if project is None or dry_run:
         _imagine(project, drafts, report)
         return report
     with bulk.Log() as log:
-        for number, good in enumerate(_good(drafts, report)):
+        for number, good in enumerate(_good(drafts, report, size)):
             if number == 1:
                 # Without, PostgreSQL takes the table for empty and reads all of it for each batch.
                 bulk.counted(Item._meta.db_table)
             marked = with_duplicates(project, good)
-            with writing.transact():
+            with size.timed(len(good)), writing.transact():
                 # A crash ends the import, which is then begun anew, and finds what is lacking.
                 bulk.lazily()
                 bulk.by_index()
@@ -94,29 +97,44 @@ def store(
 def _imagine(project: Project | None, drafts: Iterable[Draft | BadRow], report: Report) -> None:
     """What would become of the drafts."""
     imagined: dict[str, Imagined] = {}
-    for good in _good(drafts, report):
+    for good in _good(drafts, report, _Size()):
         known = known_of(project, good) | _said_before(good, imagined)
         fresh = sort_out(good, known, report)
         imagined.update((draft.key, Imagined(draft)) for draft in fresh)
 
 
-def _good(drafts: Iterable[Draft | BadRow], report: Report) -> Iterator[list[Draft]]:
+class _Size:
+    """How many rows are stored at a time: as many as took SECONDS by the pace of the last ones."""
+
+    def __init__(self) -> None:
+        self.rows = BATCH
+
+    @contextmanager
+    def timed(self, rows: int) -> Iterator[None]:
+        begun = perf_counter()
+        yield
+        took = perf_counter() - begun
+        if rows and took:
+            self.rows = min(BATCH, max(SMALLEST, int(rows / took * SECONDS)))
+
+
+def _good(drafts: Iterable[Draft | BadRow], report: Report, size: _Size) -> Iterator[list[Draft]]:
     """The drafts, as many as are stored at a time; bad rows are noted."""
-    for batch in _batches(drafts):
+    for batch in _batches(drafts, size):
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
         yield [draft for draft in batch if isinstance(draft, Draft)]
 
 
-def _batches(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Draft | BadRow]]:
+def _batches(drafts: Iterable[Draft | BadRow], size: _Size) -> Iterator[list[Draft | BadRow]]:
     batch: list[Draft | BadRow] = []
-    size = 0
+    written = 0
     for draft in drafts:
         batch.append(draft)
         # Which also makes the digest, so that nobody waits for that in a transaction.
-        size += len(draft.written) if isinstance(draft, Draft) and draft.digest else 0
-        if len(batch) >= BATCH or size >= BATCH_BYTES:
+        written += len(draft.written) if isinstance(draft, Draft) and draft.digest else 0
+        if len(batch) >= size.rows or written >= BATCH_BYTES:
             yield batch
-            batch, size = [], 0
+            batch, written = [], 0
     if batch:
         yield batch
 

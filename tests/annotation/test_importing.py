@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import tasktypes
+from annotation import importing, tasktypes
 from annotation.importing import items
 from annotation.models import Event, Item, Project, Resolution, Revision, Slot, texts_digest
+from formats.rows import Row
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -273,6 +274,23 @@ def test_texts_that_differ_in_spaces_only_are_flagged(
 ) -> None:
     run(rows(GOOD | {"key": "a", "gold": before, "perturbed": after}))
     assert Item.objects.get().flags == flags
+
+
+def test_of_a_slow_database_fewer_rows_are_stored_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = importing.create_project("slow")
+    took = iter([0.0, 0.5, 1.0, 1.125, 2.0, 2.001, 3.0, 13.0])
+    monkeypatch.setattr(items, "perf_counter", lambda: next(took, 99.0))
+    monkeypatch.setattr(items, "BATCH", 40)
+    monkeypatch.setattr(items, "SMALLEST", 2)
+    stored: list[int] = []
+    monkeypatch.setattr(items, "_insert", lambda _, fresh, **more: stored.append(len(fresh)))
+    rows = (Row("f", n, GOOD | {"key": f"k{n}"}) for n in range(100))
+    items.store(project, importing.check(rows, tasktypes.of_project(project)))
+    # 40 rows took half a second, eight an eighth, six hardly any time, 40 ten seconds.
+    assert stored == [40, 8, 6, 40, 2, 2, 2]
+    assert Event.objects.get(kind="import").data["new"] == 100
 
 
 @pytest.mark.databases

@@ -42,7 +42,7 @@ from formats.rows import BadRow
 # well within 200 ms, so that people can label meanwhile: of a slow database fewer rows at a time.
 BATCH = 500
 BATCH_BYTES = 4_000_000
-SMALLEST, SECONDS = 20, 0.1
+FIRST, SMALLEST, SECONDS = 100, 20, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Size:
     """How many rows are stored at a time: as many as took SECONDS by the pace of the last ones."""
 
     def __init__(self) -> None:
-        self.rows = BATCH
+        self.rows = min(BATCH, FIRST)
 
     @contextmanager
     def timed(self, rows: int) -> Iterator[None]:

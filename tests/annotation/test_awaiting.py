@@ -120,6 +120,9 @@ def test_every_page_says_what_waits_and_for_what(
     home = page(member, "home")
     assert told in home
     assert "Vet the next item" not in home
+    own = page(member, "project", project.slug)
+    assert told in own
+    assert "Vet the next item" not in own
     assert queue.progress(member).at_work == 0
     offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
     assert offered["waiting"]["awaiting"] == 10

@@ -1,8 +1,11 @@
 """Operations of migrations for tables that are large and in use while they run."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import migrations
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
 
 
 class AddIndexOnline(migrations.AddIndex):
@@ -36,49 +39,66 @@ class AddIndexOnline(migrations.AddIndex):
         schema_editor.remove_index(model, self.index, **more)
 
 
-class DropKeyIndexOnline(migrations.AlterField):
-    """Takes the index from a foreign key that another index serves as well: `field` says
-    `db_index=False`. Where `AlterField` makes the foreign key anew, and SQLite the whole table,
-    nothing else is touched.
+class DropKeyIndexesOnline(Operation):
+    """Takes from foreign keys, as (model, field), the indexes that others serve as well: their
+    fields say `db_index=False`.
 
-    Its migration says `atomic = False` and holds nothing else, and can be run again.
+    `AlterField` would make each foreign key anew, SQLite the whole table, and a new database takes
+    half a second for each. Its migration says `atomic = False` and holds nothing else, and can be
+    run again.
     """
+
+    def __init__(self, keys: list[tuple[str, str]]) -> None:
+        self.keys = keys
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        return type(self).__name__, [], {"keys": self.keys}
+
+    def describe(self) -> str:
+        named = ", ".join(f"{model}.{name}" for model, name in self.keys)
+        return f"Drop the indexes of the keys {named}"
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        for model, name in self.keys:
+            fields = state.models[app_label, model].fields
+            fields[name] = fields[name].clone()
+            fields[name].db_index = False
+        state.reload_models([(app_label, model) for model, _ in self.keys], delay=True)
 
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if not self.allow_migrate_model(schema_editor.connection.alias, model):
-            return
         online = "CONCURRENTLY " if schema_editor.connection.vendor == "postgresql" else ""
-        for name in self._indexes(model, schema_editor):
-            place = schema_editor.quote_name(name)
-            schema_editor.execute(f"DROP INDEX {online}IF EXISTS {place}")
+        for model, field in self._columns(app_label, schema_editor, to_state):
+            for name in _key_indexes(schema_editor, model, field.column):
+                place = schema_editor.quote_name(name)
+                schema_editor.execute(f"DROP INDEX {online}IF EXISTS {place}")
 
     def database_backwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if not self.allow_migrate_model(schema_editor.connection.alias, model):
-            return
         on_postgresql = schema_editor.connection.vendor == "postgresql"
         more = {"concurrently": True} if on_postgresql else {}
-        fields = [model._meta.get_field(self.name)]
-        schema_editor.execute(schema_editor._create_index_sql(model, fields=fields, **more))
+        for model, field in self._columns(app_label, schema_editor, to_state):
+            if not _key_indexes(schema_editor, model, field.column):
+                statement = schema_editor._create_index_sql(model, fields=[field], **more)
+                schema_editor.execute(statement)
 
-    def _indexes(self, model: Any, schema_editor: Any) -> list[str]:
-        """The names of what Django made for the key; those that the model names stay."""
-        column = model._meta.get_field(self.name).column
-        with schema_editor.connection.cursor() as cursor:
-            found = schema_editor.connection.introspection.get_constraints(
-                cursor, model._meta.db_table
-            )
-        named = {one.name for one in (*model._meta.indexes, *model._meta.constraints)}
-        return [
-            name
-            for name, one in found.items()
-            if one["index"]
-            and not one["unique"]
-            and one["columns"] == [column]
-            and name not in named
-        ]
+    def _columns(self, app_label: str, schema_editor: Any, state: Any) -> Iterator[tuple[Any, Any]]:
+        for name, field in self.keys:
+            model = state.apps.get_model(app_label, name)
+            if self.allow_migrate_model(schema_editor.connection.alias, model):
+                yield model, model._meta.get_field(field)
+
+
+def _key_indexes(schema_editor: Any, model: Any, column: str) -> list[str]:
+    """The names of what Django made for a foreign key; those that the model names stay."""
+    connection = schema_editor.connection
+    with connection.cursor() as cursor:
+        found = connection.introspection.get_constraints(cursor, model._meta.db_table)
+    named = {one.name for one in (*model._meta.indexes, *model._meta.constraints)}
+    return [
+        name
+        for name, one in found.items()
+        if one["index"] and not one["unique"] and one["columns"] == [column] and name not in named
+    ]

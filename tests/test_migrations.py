@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 
-from annotation.migrating import AddIndexOnline, DropKeyIndexOnline
+from annotation.migrating import AddIndexOnline, DropKeyIndexesOnline
 
 OURS = {"annotation", "judging"}
 # Tables that grow with items, labels or calls: millions of rows in a year.
@@ -25,7 +25,7 @@ BEFORE = {
     *(("annotation", number) for number in range(1, 8)),
     *(("judging", number) for number in range(1, 12)),
 }
-ONLINE = (AddIndexOnline, DropKeyIndexOnline)
+ONLINE = (AddIndexOnline, DropKeyIndexesOnline)
 HELD = {
     migrations.AddIndex: "holds up writers while it builds; use AddIndexOnline",
     migrations.AddConstraint: "goes through the table under a lock; add it NOT VALID by RunSQL and"
@@ -121,7 +121,7 @@ def test_what_holds_nobody_up_is_let_through(operation: Operation) -> None:
     "online",
     [
         AddIndexOnline("call", INDEX),
-        DropKeyIndexOnline("call", "run", models.ForeignKey("Run", models.PROTECT, db_index=False)),
+        DropKeyIndexesOnline([("call", "run")]),
     ],
 )
 def test_what_is_done_online_is_a_migration_of_its_own(online: Operation) -> None:
@@ -151,8 +151,7 @@ def test_an_index_that_was_broken_off_is_built_anew_and_can_be_dropped() -> None
 @pytest.mark.django_db(transaction=True)
 def test_the_index_of_a_key_is_dropped_and_made_again_and_nothing_else_is() -> None:
     state = MigrationExecutor(connection).loader.project_state()
-    key = models.ForeignKey("annotation.Membership", models.CASCADE, db_index=False)
-    operation = DropKeyIndexOnline("savedview", "member", key)
+    operation = DropKeyIndexesOnline([("savedview", "member")])
     after, before = state.clone(), indexes()
     operation.state_forwards("judging", after)
     for _ in range(2):

@@ -110,7 +110,7 @@ def test_what_waits_is_given_to_people_with_the_flagged_or_without(
     assert "People get 1 item more." in shown(told)
     told = client.post(OPEN, {"category": "number-errors", "flagged": "yes"}, follow=True)
     assert "Nothing waited there any more." in shown(told)
-    assert Event.objects.filter(kind="places given", member=lead).count() == 3
+    assert Event.objects.filter(kind="places given", member=lead).count() == 2
     assert "There is no such category" in shown(client.post(OPEN, {"category": "x"}, follow=True))
 
 

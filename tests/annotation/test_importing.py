@@ -282,15 +282,16 @@ def test_of_a_slow_database_fewer_rows_are_stored_at_a_time(
     project = importing.create_project("slow")
     took = iter([0.0, 0.5, 1.0, 1.125, 2.0, 2.001, 3.0, 13.0])
     monkeypatch.setattr(items, "perf_counter", lambda: next(took, 99.0))
-    monkeypatch.setattr(items, "BATCH", 40)
+    monkeypatch.setattr(items, "FIRST", 40)
+    monkeypatch.setattr(items, "BATCH", 50)
     monkeypatch.setattr(items, "SMALLEST", 2)
     stored: list[int] = []
     monkeypatch.setattr(items, "_insert", lambda _, fresh, **more: stored.append(len(fresh)))
-    rows = (Row("f", n, GOOD | {"key": f"k{n}"}) for n in range(100))
+    rows = (Row("f", n, GOOD | {"key": f"k{n}"}) for n in range(110))
     items.store(project, importing.check(rows, tasktypes.of_project(project)))
-    # 40 rows took half a second, eight an eighth, six hardly any time, 40 ten seconds.
-    assert stored == [40, 8, 6, 40, 2, 2, 2]
-    assert Event.objects.get(kind="import").data["new"] == 100
+    # 40 rows took half a second, eight an eighth, six hardly any time, 50 ten seconds.
+    assert stored == [40, 8, 6, 50, 2, 2, 2]
+    assert Event.objects.get(kind="import").data["new"] == 110
 
 
 @pytest.mark.databases

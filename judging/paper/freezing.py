@@ -72,8 +72,10 @@ def freeze(
         for part in PARTS:
             tell(part.path, _write_part(part, scope, sealing))
         made = [name for name in tables.RESULTS if _write_figures(name, scope, sealing, tell)]
-        for name, spec in wanted.draw(project, runs):
-            sealing.put(f"charts/{name}.svg", files.write(spec, "svg"))
+        charts = dict(wanted.draw(project, runs))
+        drawn = files.write_all([*charts.values()], "svg")
+        for name, chart in zip(charts, drawn, strict=True):
+            sealing.put(f"charts/{name}.svg", chart)
         _write_words(scope, wanted, made, sealing)
         sealing.seal(_facts(scope, made))
 

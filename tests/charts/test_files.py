@@ -119,3 +119,17 @@ def test_a_chart_that_takes_too_long_is_ended() -> None:
 def test_there_is_no_fourth_form() -> None:
     with pytest.raises(ValueError, match="svg, pdf, png, json"):
         files.write(spec(), "gif")
+
+
+def test_several_charts_of_one_process_are_as_each_alone() -> None:
+    other = spec() | {"mark": "point"}
+    assert files.write_all([spec(), other, spec()], "svg") == [
+        files.write(each, "svg") for each in (spec(), other, spec())
+    ]
+    assert files.write_all([], "svg") == []
+
+
+def test_one_chart_of_several_that_cannot_be_drawn_says_so() -> None:
+    bad = {"data": {"values": []}, "mark": "no such mark"}
+    with pytest.raises(files.NotMade, match="could not be drawn"):
+        files.write_all([spec(), bad], "svg")

@@ -3,7 +3,6 @@ with REQUIRE_SERVICES=1 they fail instead. The published data is asked for and n
 """
 
 import importlib
-import math
 import os
 import shutil
 from collections import Counter
@@ -112,12 +111,6 @@ def _audit_emptied_between_tests() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", emptied)
         yield
-
-
-@pytest.fixture(autouse=True)
-def _counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts are not remembered because they took long: that is up to the machine's other work."""
-    monkeypatch.setattr("annotation.seldom.DEAR", math.inf)
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import itertools
 import json
 import stat
 from io import StringIO
@@ -73,9 +72,8 @@ def test_a_demo_has_guidelines_under_which_its_labels_were_made() -> None:
 def test_a_demo_is_finished_rightly_though_pages_count_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow_clock = itertools.count(step=10).__next__
-    monkeypatch.setattr("annotation.seldom.perf_counter", slow_clock)
-    monkeypatch.setattr("annotation.seldom.DEAR", 0)
+    monkeypatch.setattr("annotation.seldom.LARGE", 0)
+    monkeypatch.setattr("annotation.seldom.A_SECOND", 0.1)
     project = demo.project_from(Path("examples/items.jsonl"), "demo", "Demo")
     queue.progress(demo._labeller(project, "ada"))
     assert demo.label_part(project) == int(demo.LABELLED * project.items.count())

@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn
 
+import hypothesis
 import psycopg
 import pytest
 import redis
@@ -27,6 +28,7 @@ from config import celery_app
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
+IN_CI = os.environ.get("CI") == "true"
 ON_POSTGRESQL = os.environ.get("DATABASE_URL", "").startswith("postgres")
 POSTGRESQL = "postgresql://127.0.0.1:5432/postgres"
 # On PostgreSQL there is no other database to run anything on.
@@ -52,6 +54,13 @@ def pytest_configure() -> None:
     }
     settings.WHITENOISE_USE_FINDERS = True
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    # How many examples a property is tried on: a few at each run of a person, many where nobody
+    # waits, and there the same each time. EXAMPLES says another number.
+    often = int(os.environ.get("EXAMPLES", "300" if IN_CI else "25"))
+    hypothesis.settings.register_profile(
+        "tests", max_examples=often, deadline=None, derandomize=IN_CI
+    )
+    hypothesis.settings.load_profile("tests")
     # What tests draw is checked against the schema of Vega-Lite.
     importlib.import_module("charts.marks")
     schemapi.enable_debug_mode()

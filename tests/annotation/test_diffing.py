@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation import diffing
@@ -64,7 +64,6 @@ def marked(difference: Difference) -> str:
 
 
 @given(PAIRS)
-@settings(max_examples=300, deadline=None)
 def test_the_segments_give_both_texts_back(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
     found = diffing.compare(*pair)
@@ -73,7 +72,6 @@ def test_the_segments_give_both_texts_back(pair: tuple[str, str]) -> None:
 
 
 @given(PAIRS)
-@settings(max_examples=300, deadline=None)
 def test_each_kind_of_segment_is_what_it_says(pair: tuple[str, str]) -> None:
     for number, segment in enumerate(diffing.compare(*pair).segments):
         changed = [part.changed for part in segment.gold + segment.perturbed]
@@ -87,7 +85,6 @@ def test_each_kind_of_segment_is_what_it_says(pair: tuple[str, str]) -> None:
 
 
 @given(PAIRS)
-@settings(max_examples=300, deadline=None)
 def test_unchanged_parts_are_the_same_on_both_sides(pair: tuple[str, str]) -> None:
     for segment in diffing.compare(*pair).segments:
         left = "".join(part.text for part in segment.gold if not part.changed)
@@ -95,7 +92,6 @@ def test_unchanged_parts_are_the_same_on_both_sides(pair: tuple[str, str]) -> No
 
 
 @given(PAIRS)
-@settings(max_examples=300, deadline=None)
 def test_no_cut_falls_inside_what_is_seen_as_one_sign(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
     segments = diffing.compare(*pair).segments
@@ -110,14 +106,12 @@ def test_no_cut_falls_inside_what_is_seen_as_one_sign(pair: tuple[str, str]) -> 
 
 
 @given(PAIRS)
-@settings(max_examples=200, deadline=None)
 def test_json_brings_the_same_difference_back(pair: tuple[str, str]) -> None:
     found = diffing.compare(*pair)
     assert diffing.from_json(json.loads(json.dumps(diffing.to_json(found)))) == found
 
 
 @given(PAIRS)
-@settings(max_examples=300, deadline=None)
 def test_rows_lose_nothing_and_hold_one_line_of_each_side(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
     rows = diffing.rows(diffing.compare(*pair))
@@ -130,7 +124,6 @@ def test_rows_lose_nothing_and_hold_one_line_of_each_side(pair: tuple[str, str])
 
 
 @given(PAIRS)
-@settings(max_examples=200, deadline=None)
 def test_sizes_and_places_are_shares(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
     found = diffing.compare(*pair)

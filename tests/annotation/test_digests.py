@@ -3,7 +3,7 @@
 import json
 from hashlib import sha256
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from annotation import digests
@@ -19,7 +19,6 @@ def plainly(texts: object) -> bytes:
     return written.encode("utf-8", "surrogatepass")
 
 
-@settings(max_examples=300)
 @given(TEXTS)
 def test_texts_are_written_as_the_standard_library_would(texts: dict[str, str | list[str]]) -> None:
     assert digests.written_texts(texts) == plainly(texts)

@@ -5,7 +5,6 @@ random settings. After each act every rule is looked at anew, on the rows themse
 were told is stored, is kept beside in plain lists, so that nothing is checked against itself.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,7 +39,6 @@ from tests.builders import TEXTS, make_item, make_member, make_project
 
 pytestmark = pytest.mark.django_db
 PEOPLE = 3
-DAYS = int(os.environ.get("DAYS", "40"))
 CHOICES = ["valid", "invalid", "score-invariant", "not-sure"]
 REASONS = ["needs-expert", "gold-wrong", "question-unclear", "tool-trouble"]
 
@@ -325,9 +323,7 @@ PROJECTS = st.tuples(
 
 
 @settings(
-    max_examples=DAYS,
-    derandomize=True,  # the same days each time; more of them by DAYS=1000
-    deadline=None,
+    derandomize=True,  # the same days each time; more of them by EXAMPLES=1000
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(project=PROJECTS, acts=A_DAY)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.reading import rendering
@@ -91,7 +91,6 @@ OURS = ["\U0010ff00", "\U0010ff01", "\U0010ff13", "\U0010ff02"]
 PIECES = st.sampled_from([*HOSTILE, *SIGNS, *OURS, "\u202e", '"', "<", "&"])
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(PIECES, st.none() | st.integers(0, 12)), max_size=25))
 def test_whatever_is_put_together_stays_harmless_and_keeps_no_sign_of_ours(
     stretches: list[Stretch],

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.archives import opened
@@ -153,7 +153,6 @@ def whole_zip():
     return stream.getvalue()
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(whole_zip()) - 1), st.integers(0, 255)), max_size=4))
 def test_any_damage_is_either_harmless_or_a_format_error(tmp_path_factory, changes):
     raw = bytearray(whole_zip())

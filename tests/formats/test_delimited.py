@@ -3,7 +3,7 @@ import io
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.delimited import rows
@@ -149,7 +149,6 @@ cells = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 tables = st.lists(st.tuples(cells, cells), min_size=1, max_size=5)
 
 
-@settings(deadline=None)
 @given(table=tables, delimiter=st.sampled_from(",\t"))
 def test_whatever_was_quoted_comes_back(table, delimiter):
     stream = io.StringIO(newline="")

@@ -2,7 +2,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats.jsonlines import rows, vet
@@ -89,7 +89,6 @@ json_values = st.recursive(
 objects = st.dictionaries(st.text("abc\\u "), json_values)
 
 
-@settings(deadline=None)
 @given(table=st.lists(objects, min_size=1, max_size=3), escaped=st.booleans())
 def test_every_storable_object_comes_back(table, escaped):
     text = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in table)

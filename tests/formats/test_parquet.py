@@ -47,7 +47,7 @@ def test_columns_have_the_type_of_their_kind(tmp_path: Path) -> None:
     assert (second["n"], second["more"], second["t"]) == (None, None, '["a"]')
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
 def test_texts_come_back_as_they_were(tmp_path: Path, texts: list[str]) -> None:
     rows = [{"t": text, "more": [text, {text: None}]} for text in texts]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import delimited, jsonlines
@@ -137,14 +137,12 @@ texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 tables = st.lists(st.fixed_dictionaries({"a": texts, "b": texts}), min_size=1, max_size=5)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_jsonl_comes_back_as_it_was(table):
     stream = io.BytesIO(written(write_jsonl, table, ["a", "b"]).encode())
     assert [row.values for row in jsonlines.rows(stream, "items.jsonl", Limits())] == table
 
 
-@settings(deadline=None)
 @given(tables)
 def test_csv_comes_back_once_the_apostrophes_are_off(table):
     stream = io.BytesIO(written(write_csv, table, ["a", "b"]).encode())
@@ -152,7 +150,6 @@ def test_csv_comes_back_once_the_apostrophes_are_off(table):
         assert {name: undefused(read.values[name]) for name in row} == row
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("a,\t\"\r\n'; é"), max_size=4), st.sampled_from([",", "\t"]))
 def test_cells_are_quoted_as_the_csv_module_does(cells, delimiter):
     columns = [str(number) for number in range(len(cells))]

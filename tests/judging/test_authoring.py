@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation import tomltext
@@ -105,7 +105,6 @@ def test_the_second_of_two_who_save_is_told(member: Membership) -> None:
     assert saved(member, first.source + "# two\n", shown=2).number == 3
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_save_at_once_one_is_first_and_the_others_are_told(member: Membership) -> None:
     first = copied(member)
@@ -210,7 +209,6 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(["vanilla", "axis", "pairwise", "score-chain", "likert", "mean"]), st.data())
 def test_no_value_of_any_key_makes_reading_fail(slug: str, data: st.DataObject) -> None:
     definition = dict(strategies.load_all()[slug].definition)

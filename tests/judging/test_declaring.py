@@ -3,7 +3,7 @@ from contextlib import suppress
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.strategies import FOLDER, StrategyError, from_definition, load, load_all
@@ -252,7 +252,6 @@ JUNK = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(list(load_all())), st.data())
 def test_whatever_stands_in_a_definition_it_is_taken_or_refused_and_never_fails(slug, data):
     definition = copy.deepcopy(load_all()[slug].definition)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotation.models import Project
@@ -63,7 +63,6 @@ def changed(text: str, at: int, letter: str) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(deadline=None, max_examples=60)
 @given(text=TEXT, at=st.integers(0, 99), letter=st.characters(codec="utf-8"))
 def test_one_other_character_in_a_prompt_makes_another_request(
     way: str, text: str, at: int, letter: str
@@ -75,7 +74,6 @@ def test_one_other_character_in_a_prompt_makes_another_request(
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(deadline=None, max_examples=60)
 @given(model=NAME, at=st.integers(1, 99), letter=st.sampled_from("az09-."))
 def test_one_other_character_in_a_model_makes_another_request(
     way: str, model: str, at: int, letter: str
@@ -86,7 +84,6 @@ def test_one_other_character_in_a_model_makes_another_request(
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(deadline=None, max_examples=60)
 @given(name=st.sampled_from(["seed", "top_p", "max_tokens", "stop"]), one=VALUE, other=VALUE)
 def test_another_value_of_a_parameter_makes_another_request(
     way: str, name: str, one: object, other: object
@@ -122,7 +119,6 @@ def asked(evaluator: ScriptedEvaluator) -> Counter[int]:
     return Counter(entry["attempt"] for entry in evaluator.log)
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_what_one_run_asked_no_other_run_asks_again(
     evaluator: ScriptedEvaluator, project: Project

@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.replies import outputs
@@ -219,7 +219,6 @@ def test_strategies_that_read_alike_share_a_parser_name_and_others_do_not():
     assert all(len(name) <= 80 for name in names.values())
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_whatever_the_text_there_is_either_a_value_or_a_cause(text):
     for strategy in (VANILLA, PAIRWISE, LENGTH):
@@ -228,7 +227,6 @@ def test_whatever_the_text_there_is_either_a_value_or_a_cause(text):
         assert outputs.read(strategy, text) == reading
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.prompts.frames import CallSpec
@@ -220,7 +220,6 @@ PIECES = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), PIECES))
 def test_whatever_the_text_a_reading_has_an_admitted_value_or_a_cause(text):
     for strategy in (DETECTION, PHRASES, FLAG, RUBRIC, CHAIN):

@@ -1,7 +1,7 @@
 import hashlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.calling.planning import place, request_digests, run_digest, shuffled
@@ -123,7 +123,6 @@ def test_a_place_fits_a_signed_bigint_and_differs_by_seed_and_key():
     assert max(places) < 2**63
 
 
-@settings(deadline=None)
 @given(st.integers(), st.lists(st.text(), unique=True))
 def test_shuffling_keeps_every_key_and_does_not_depend_on_their_order(seed, keys):
     order = shuffled(seed, keys)
@@ -131,7 +130,6 @@ def test_shuffling_keeps_every_key_and_does_not_depend_on_their_order(seed, keys
     assert shuffled(seed, reversed(keys)) == order
 
 
-@settings(deadline=None)
 @given(st.integers(), st.lists(st.text(), unique=True), st.data())
 def test_a_part_of_the_keys_keeps_the_order_of_the_whole(seed, keys, data):
     part = {key for key in keys if data.draw(st.booleans())}

@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import judging.strategies
@@ -145,7 +145,6 @@ def test_inserted_text_is_never_expanded_again():
     assert filled == "Q: {{response}} \\1 \\g<0> R: {{question}}"
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_filling_changes_nothing_but_the_placeholders(question, response):
     filled = fill("<{{question}}|{{response}}>", {"question": question, "response": response})

@@ -5,7 +5,7 @@ from math import comb
 import krippendorff as oracle
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from sklearn.metrics import confusion_matrix as sklearn_confusion
@@ -37,8 +37,6 @@ COLLECTIVE = {
     "AC1": agreement.gwet,
     "AC2": lambda r: agreement.gwet(r, "quadratic"),
 }
-
-at_leisure = settings(deadline=None)
 
 
 def tables(missing: bool, scale: int = 4):
@@ -81,7 +79,6 @@ def test_percent_knows_clusters_by_hand():
     assert (got.value, got.low, got.high) == pytest.approx((0.75, *_wilson([(2, 2), (2, 1)])))
 
 
-@at_leisure
 @given(tables(missing=True))
 def test_percent_is_the_mean_of_pairs_of_people_weighted_by_shared_items(table):
     shares = []
@@ -107,7 +104,6 @@ def test_confusion_has_a_line_for_classes_nobody_chose_and_skips_what_one_did_no
     assert got.tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
 
 
-@at_leisure
 @given(tables(missing=False))
 def test_confusion_equals_scikit_learn(table):
     assume(table.shape[1] > 1)
@@ -160,7 +156,6 @@ def test_a_person_who_always_says_the_same_is_no_better_than_chance():
     assert agreement.cohen(ratings.of_names([["A", "A"], ["A", "B"]])).point().value == 0
 
 
-@at_leisure
 @given(tables(missing=True), st.sampled_from(["identity", "linear", "quadratic"]))
 def test_cohen_equals_scikit_learn_for_each_two(table, weights):
     rated = ratings.of_values(table, [1, 2, 3, 4])
@@ -180,7 +175,6 @@ def test_cohen_equals_scikit_learn_for_each_two(table, weights):
             assert got.value is None
 
 
-@at_leisure
 @given(tables(missing=False), st.sampled_from(["linear", "quadratic"]))
 def test_cohen_equals_statsmodels(table, weights):
     assume(table.shape[1] > 1 and len(set(table[:, :2].ravel())) > 1)
@@ -216,7 +210,6 @@ def test_fleiss_takes_items_with_exactly_k_labels():
     assert agreement.fleiss(ratings.of_names(rows), 2).point().value == pytest.approx(1 / 3)
 
 
-@at_leisure
 @given(tables(missing=True), st.integers(2, 5))
 def test_fleiss_equals_statsmodels(table, k):
     exact = table[(~np.isnan(table)).sum(axis=1) == k]
@@ -274,7 +267,6 @@ def test_alpha_of_published_labels():
     assert (round(interval.value, 3), interval.n) == (0.849, 11)
 
 
-@at_leisure
 @given(tables(missing=True), st.sampled_from(["nominal", "ordinal", "interval"]))
 def test_alpha_equals_the_krippendorff_package(table, level):
     paired = table[(~np.isnan(table)).sum(axis=1) > 1]
@@ -343,7 +335,6 @@ def gwet_label_by_label(rows, kind, q):
     return (np.mean(shares) - chance) / (1 - chance)
 
 
-@at_leisure
 @given(tables(missing=True), st.sampled_from(["identity", "linear", "quadratic", "ordinal"]))
 def test_gwet_equals_its_definition_label_by_label(table, kind):
     got = agreement.gwet(ratings.of_values(table, [1, 2, 3, 4]), kind).point()
@@ -435,7 +426,6 @@ def test_all_agree_on_different_values_is_one(measure):
     assert measure(ratings.of_values([[1, 1], [2, 2], [3, 3]])).point().value == 1
 
 
-@at_leisure
 @given(tables(missing=True), st.sampled_from(sorted(COLLECTIVE)))
 def test_no_figure_warns_exceeds_one_or_minds_who_sits_where(table, name):
     measure = COLLECTIVE[name]

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
@@ -32,7 +32,6 @@ def test_accuracy_gives_the_study_s_cells_back():
     assert math.floor(10 * accuracy) / 10 == 61.6
 
 
-@settings(deadline=None)
 @given(scores)
 def test_errors_equal_those_of_scikit_learn(pairs):
     people, evaluator = np.array(pairs, dtype=float).T
@@ -98,7 +97,6 @@ def test_bounds_of_nothing_do_not_exist_and_without_missing_scores_are_the_error
     assert found == Bounds(pytest.approx(math.sqrt(2)), pytest.approx(math.sqrt(2)))
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 3, NAN])), min_size=1, max_size=6)
 )

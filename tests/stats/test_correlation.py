@@ -3,7 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -26,7 +26,6 @@ columns = st.lists(
     ),
     max_size=25,
 )
-at_leisure = settings(deadline=None, max_examples=150)
 
 
 def value(measure, x, y):
@@ -52,7 +51,6 @@ def test_kendall_with_ties_by_hand():
     assert value(correlation.kendall, [1, 2, 3], [2, 3, 1]) == pytest.approx(-1 / 3)
 
 
-@at_leisure
 @given(columns, st.sampled_from(ALL))
 def test_a_correlation_equals_that_of_scipy(pairs, measure):
     x, y = np.array(pairs).reshape(-1, 2).T

@@ -1,7 +1,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -34,7 +34,6 @@ def test_benjamini_yekutieli_by_hand():
     assert families.benjamini_yekutieli([0.05, 0.04, 0.01]) == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=50)
 @given(ps, st.sampled_from(sorted(METHODS)))
 def test_adjusted_p_values_equal_those_of_statsmodels(values, name):
     found = METHODS[name](values)
@@ -74,7 +73,6 @@ def test_after_z_letters_are_two_and_stand_apart():
     assert (found[0], found[25], found[26], found[27]) == ("a", "z", "aa", "ab")
 
 
-@settings(deadline=None)
 @given(st.integers(1, 7), st.data())
 def test_two_runs_share_a_letter_unless_they_are_different(runs, data):
     pairs = list(combinations(range(runs), 2))

@@ -3,7 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stats import majority
@@ -39,7 +39,6 @@ def test_no_items_have_no_majority(table):
     assert majority.majority(table).values.tolist() == []
 
 
-@settings(deadline=None)
 @given(rows)
 def test_a_majority_is_what_counting_gives(table):
     found = majority.majority(table)

@@ -51,7 +51,6 @@ def test_with_one_item_a_cluster_it_is_the_paired_t_interval():
     assert found.standard_error == pytest.approx(scipy_stats.sem(values))
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=4), min_size=2, max_size=15))
 def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
     found = paired.difference(sums([(len(part), sum(part)) for part in parts]))
@@ -84,7 +83,6 @@ def test_a_level_is_a_fraction():
         paired.difference(sums([(1, 0), (1, 1)]), level=95)
 
 
-@settings(deadline=None)
 @given(clusters)
 def test_turning_the_runs_round_turns_the_difference_round(pairs):
     one = paired.difference(sums(pairs))
@@ -110,7 +108,6 @@ def test_mcnemar_by_hand():
         paired.mcnemar(-1, 3)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_mcnemar_equals_statsmodels_and_scipy(one, other):
     found = paired.mcnemar(one, other).p
@@ -138,7 +135,6 @@ def test_one_cluster_can_never_show():
     assert paired.p_value([9], generator()).p == 1
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(-4, 4), max_size=12))
 def test_up_to_twelve_clusters_every_pattern_counts(values):
     apart = [value for value in values if value]
@@ -148,7 +144,7 @@ def test_up_to_twelve_clusters_every_pattern_counts(values):
     assert paired.flip_signs(values, generator()) == paired.PValue(expected, len(apart))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.lists(st.integers(-4, 4).filter(bool), min_size=13, max_size=15), st.integers(0, 99))
 def test_drawn_patterns_come_near_all_of_them(values, seed):
     signs = 1 - 2 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1)

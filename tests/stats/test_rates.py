@@ -56,7 +56,6 @@ def test_single_items_give_the_plain_wilson_interval():
     assert got.high == pytest.approx(0.603222, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 400), st.data())
 def test_plain_wilson_equals_scipy(n, data):
     hits = data.draw(st.integers(0, n))
@@ -117,14 +116,12 @@ def test_a_level_is_a_fraction(level):
         clustered_wilson(sums_of([(1, 0), (1, 1)]), level)
 
 
-@settings(deadline=None)
 @given(clusters)
 def test_the_interval_holds_the_rate_and_stays_within_bounds(pairs):
     got = clustered_wilson(sums_of(pairs))
     assert 0 <= got.low <= got.value <= got.high <= 1
 
 
-@settings(deadline=None)
 @given(clusters)
 def test_hits_and_misses_mirror_each_other(pairs):
     hits = clustered_wilson(sums_of(pairs))
@@ -132,7 +129,6 @@ def test_hits_and_misses_mirror_each_other(pairs):
     assert (misses.low, misses.high) == pytest.approx((1 - hits.high, 1 - hits.low), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(clusters)
 def test_the_five_sums_hold_the_variance_of_the_residuals(pairs):
     m, n, y = len(pairs), sum(p[0] for p in pairs), sum(p[1] for p in pairs)
@@ -213,7 +209,7 @@ def test_a_bar_that_no_rate_can_lie_on_both_sides_of_is_refused(bar):
 
 
 @given(clusters, st.floats(0.05, 0.95))
-@settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 def test_the_number_keeps_the_side_and_one_more_does_not(found, bar):
     sums = sums_of(found)
     number = withstands(sums, bar)

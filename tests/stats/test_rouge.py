@@ -5,7 +5,7 @@ import unicodedata
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -34,13 +34,11 @@ def test_a_text_without_words_scores_nothing(pair):
     assert rouge_l(*pair) == rouge_l_unicode(*pair) == 0
 
 
-@settings(deadline=None)
 @given(ascii_text, ascii_text)
 def test_equals_rouge_score_on_ascii(reference, candidate):
     assert rouge_l(reference, candidate) == pytest.approx(google(reference, candidate), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(few_words, few_words)
 def test_equals_rouge_score_where_words_return(reference, candidate):
     assert rouge_l(reference, candidate) == pytest.approx(google(reference, candidate), abs=1e-9)
@@ -66,7 +64,6 @@ def test_composed_and_decomposed_letters_are_the_same_word():
     assert rouge_l_unicode("smörgås", unicodedata.normalize("NFD", "smörgås")) == 1
 
 
-@settings(deadline=None)
 @given(few_words, few_words)
 def test_both_tokenisers_agree_on_plain_words(reference, candidate):
     assert rouge_l_unicode(reference, candidate) == rouge_l(reference, candidate)
@@ -111,7 +108,6 @@ def test_a_letter_that_falls_apart_when_lower_cased_stays_in_its_word():
     assert len(unicode_words("İstanbul")) == 1
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["M", "Cf"]), max_size=100))
 def test_without_marks_words_are_what_splitting_at_other_characters_gives(text):
     lowered = unicodedata.normalize("NFC", text).lower()

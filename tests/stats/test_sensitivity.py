@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -27,7 +27,6 @@ def test_d_prime_by_hand():
     assert found.value == pytest.approx(norm.ppf(4.5 / 6) - norm.ppf(1.5 / 5))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0, 0.4, 1, NAN]), st.booleans()), max_size=20))
 def test_figures_are_their_formulas_over_the_parsed_items_of_each_kind(items):
     errors, alarms = (

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import StratifiedTable
@@ -57,7 +57,6 @@ def test_the_difference_within_strata_by_hand():
     assert (found.n, found.rate, found.rest) == (23, 17 / 23, 6 / 25)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from([0, 0.5, 1, NAN]), st.booleans(), st.integers(0, 3)), max_size=19

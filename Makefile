@@ -2,7 +2,9 @@
 #
 #   make demo [DATA=path]   set up and serve an example project (or the published archive)
 #   make serve              serve what is in the database
-#   make test  [ARGS=...]   all tests; REQUIRE_SERVICES=1 makes a missing service a failure
+#   make test  [ARGS=...]   the tests, on SQLite and in the browser; ARGS="tests/stats -k wilson"
+#   make test-postgresql    the tests that ask a database, on PostgreSQL and Redis
+#   make test-services      the tests that start servers and workers, and end them
 #   make check              format, lint, types, import contracts, templates, migrations, deployment
 #   make bench              measure what must stay fast
 #   make bench-large        the same of a million items, and of millions of outcomes
@@ -27,13 +29,16 @@ BENCHMARKS = $(subst /,.,$(basename $(filter-out %/__init__.py,$(wildcard benchm
 # Universal: one lock for every Python from 3.11.0 on.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11.0 --generate-hashes \
 	--no-emit-index-url --no-header
+# Where Python may write no bytecode, each of many processes would compile every module anew.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+RANDOM_KEY = $$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 # Settings as in production; nothing is connected to.
 PRODUCTION = DEBUG=0 SITE_URL=https://blindspot.example ALLOWED_HOSTS=blindspot.example \
 	DATABASE_URL=postgresql://blindspot@127.0.0.1/blindspot REDIS_URL=redis://127.0.0.1:6379/0 \
-	SECRET_KEY=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+	SECRET_KEY=$(RANDOM_KEY)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check bench bench-large format audit lock clean python
+.PHONY: help setup demo serve test test-postgresql test-services check bench bench-large format audit lock clean python
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -47,7 +52,15 @@ serve: $(VENV)/runtime.stamp
 	@exec $(MANAGE) serve --host $(HOST) --port $(PORT)
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
+
+test-postgresql: $(VENV)/dev.stamp
+	DATABASE_URL=$(or $(TEST_POSTGRES_URL),postgresql://127.0.0.1:5432/postgres) \
+	REDIS_URL=$(or $(TEST_REDIS_URL),redis://127.0.0.1:6379/15) SECRET_KEY=$(RANDOM_KEY) \
+	$(PYTEST) -o 'norecursedirs=.*' $(ARGS)
+
+test-services: $(VENV)/dev.stamp
+	$(PYTEST) -o testpaths=tests/services $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check --quiet .

@@ -66,7 +66,6 @@ def _database() -> dict[str, Any]:
             # 16 MB, and as many times as there are threads, since each keeps its connection.
             " PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;",
         }
-        database["TEST"] = {"NAME": str(VAR_DIR / f"test-{os.getpid()}.sqlite3")}
         # Opening a connection costs more than a call's queries: files, pragmas, functions, cache.
         database["CONN_MAX_AGE"] = 60
     elif database["ENGINE"].endswith("postgresql"):

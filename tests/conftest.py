@@ -2,9 +2,11 @@
 with REQUIRE_SERVICES=1 they fail instead. The published data is asked for and never required.
 """
 
+import atexit
 import importlib
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
@@ -18,16 +20,20 @@ import redis
 from altair.utils import schemapi
 from django.conf import settings
 from django.core.management import call_command
-from django.db.backends.sqlite3.base import DatabaseOperations
+from django.db import connection, transaction
+from django.test import TransactionTestCase
 from playwright.sync_api import Browser, sync_playwright
-from psycopg import sql
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from annotation import programs
 from annotation.programs import Ended
 from config import celery_app
+from tests import databases
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
+# Seconds that a test may take without saying why.
+SLOW = 5.0
 IN_CI = os.environ.get("CI") == "true"
 ON_POSTGRESQL = os.environ.get("DATABASE_URL", "").startswith("postgres")
 POSTGRESQL = "postgresql://127.0.0.1:5432/postgres"
@@ -43,6 +49,15 @@ def lacking(message: str) -> NoReturn:
 
 
 def pytest_configure() -> None:
+    # Files, limits and what is shared by way of Redis: each process has its own.
+    folder = Path(tempfile.mkdtemp(prefix="blindspot-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["VAR_DIR"] = str(folder)
+    settings.VAR_DIR = settings.FILE_UPLOAD_TEMP_DIR = folder
+    settings.STATIC_ROOT = folder / "static"
+    settings.REDIS_PREFIX = f"blindspot:tests-{os.getpid()}"
+    if "KEY_PREFIX" in settings.CACHES["default"]:
+        settings.CACHES["default"]["KEY_PREFIX"] = f"{settings.REDIS_PREFIX}:cache"
     # Messages of tests go to a queue that no worker of an installation reads.
     celery_app.conf.task_default_queue = f"tests-{os.getpid()}"
     # Hashing a password is slow by design; no test is about that.
@@ -76,6 +91,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if keep(item)]
     config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
     items[:] = kept
+    for item in kept:
+        if not getattr(item, "obj", None).__doc__:
+            item.user_properties.append(("docstring", ""))
 
 
 def _can_run_on_sqlite(item: pytest.Item) -> bool:
@@ -95,6 +113,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("not tested here")
     for reason, count in reasons.most_common():
         terminalreporter.line(f"{count} skipped: {reason}")
+    slow = [
+        report
+        for report in terminalreporter.stats.get("passed", [])
+        if report.duration > SLOW and ("docstring", "") in report.user_properties
+    ]
+    if slow:
+        terminalreporter.section(f"over {SLOW:g} s, and no docstring says why")
+    for report in slow:
+        terminalreporter.line(f"{report.duration:.1f} s {report.nodeid}")
 
 
 def _reason(report: pytest.TestReport) -> str:
@@ -102,23 +129,52 @@ def _reason(report: pytest.TestReport) -> str:
     return place[2].removeprefix("Skipped: ") if isinstance(place, tuple) else str(place)
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """A migrated database for this process alone, brought back to the same rows after each test
+    that works by several connections."""
+    name, server = f"blindspot_test_{os.getpid()}", os.environ.get("DATABASE_URL", "")
+    if ON_POSTGRESQL:
+        databases.make_postgresql(server, name, databases.postgresql_template(server))
+    else:
+        name = str(tmp_path_factory.mktemp("database") / "tests.sqlite3")
+        databases.make_sqlite(Path(name))
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+        databases.use(connection, name)
+        empty = databases.emptier(connection)
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda self: empty())
+        with django_db_blocker.block():
+            yield
+        connection.close()
+    if ON_POSTGRESQL:
+        databases.drop_postgresql(server, name)
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """For rows that all tests of a module read and a fixture of the module makes: what each test
+    changes of them is undone to there, and they are gone behind the last."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 @pytest.fixture(autouse=True, scope="session")
-def _audit_emptied_between_tests() -> Iterator[None]:
-    """What empties all tables after a test of several connections takes the audit along.
+def _static_files_found_once() -> Iterator[None]:
+    """Each client of a test makes the middlewares anew, and WhiteNoise would look through all
+    style sheets and scripts for each: 20 ms."""
+    find, found = WhiteNoiseMiddleware.add_files_from_finders, {}
 
-    PostgreSQL truncates, which no trigger of rows sees; SQLite deletes.
-    """
-    empty = DatabaseOperations.sql_flush
-
-    def emptied(self: Any, *args: Any, **options: Any) -> list[str]:
-        found = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
-        with self.connection.cursor() as cursor:
-            triggers = cursor.execute(found).fetchall()
-        drop = [f'DROP TRIGGER "{name}"' for name, _ in triggers]
-        return [*drop, *empty(self, *args, **options), *(made for _, made in triggers)]
+    def known(self: Any) -> None:
+        if not found:
+            find(self)
+            found.update(self.files)
+        self.files.update(found)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DatabaseOperations, "sql_flush", emptied)
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", known)
         yield
 
 
@@ -156,28 +212,35 @@ def redis_url() -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The URL of an empty PostgreSQL database that is dropped in the end."""
+def postgres_server() -> str:
+    """The URL of a PostgreSQL server on which tests may make databases."""
     named = os.environ.get("TEST_POSTGRES_URL")
     server = named or (os.environ["DATABASE_URL"] if ON_POSTGRESQL else POSTGRESQL)
-    name = f"blindspot_tests_{os.getpid()}"
     try:
-        connection = psycopg.connect(server, autocommit=True, connect_timeout=2)
+        psycopg.connect(server, connect_timeout=2).close()
     except psycopg.OperationalError as error:
         lacking(f"PostgreSQL does not answer at {server}: {error}.")
-    with connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        yield f"{server.rpartition('/')[0]}/{name}"
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return server
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_server: str) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database that is dropped in the end."""
+    name = f"blindspot_tests_{os.getpid()}"
+    yield databases.make_postgresql(postgres_server, name)
+    databases.drop_postgresql(postgres_server, name)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of the browser that this system installs; none is ever downloaded."""
     named = os.environ.get("CHROMIUM")
-    path = named or shutil.which("chromium") or shutil.which("chromium-browser")
+    known = ("chromium-headless-shell", "chromium", "chromium-browser")
+    path = named or next(filter(None, map(shutil.which, known)), None)
     if not path:
-        lacking("Chromium is not here: apt install chromium, or name it in CHROMIUM.")
+        lacking(
+            "Chromium is not here: apt install chromium-headless-shell, or name one in CHROMIUM."
+        )
     return path
 
 

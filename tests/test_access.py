@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
+from django.test.client import ClientHandler
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 
 from annotation import generations, inviting
-from annotation.models import ApiToken
+from annotation.models import Account, ApiToken
 from annotation.perturbing import Wish
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing
@@ -298,21 +300,60 @@ ADMIN_RULES = {
 ADMIN_RULE = {"GET": "site", "POST": "site"}
 
 
+# Each client makes the chain of middlewares anew at its first request, which takes a millisecond.
+HANDLER = ClientHandler(enforce_csrf_checks=False)
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """How a person is known: by a session on pages, by a key in the API; a visitor by neither."""
+
+    session: str = ""
+    key: str = ""
+
+    def client(self, route: str) -> Client:
+        in_api = self.key and route.startswith("api/")
+        client = Client(headers={"Authorization": f"Bearer {self.key}"} if in_api else {})
+        client.handler = HANDLER
+        if self.session and not in_api:
+            client.cookies["sessionid"] = self.session
+        return client
+
+
+def sign_in(account: Account | None) -> SignedIn:
+    if not account:
+        return SignedIn()
+    client = Client()
+    client.force_login(account)
+    return SignedIn(client.cookies["sessionid"].value, ApiToken.issue(account, "test")[1])
+
+
 @dataclass(frozen=True)
 class World:
     """A project with one of each that an address can name."""
 
     cast: Cast
     names: dict[str, str]
+    signed_in: dict[str, SignedIn] = field(default_factory=dict)
 
     def address(self, route: str) -> str:
         filled = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: self.names[found[1]], route)
         return f"/{filled}"
 
 
+@pytest.fixture(scope="module")
+def made(module_db: None) -> World:
+    """One world for all: each test, and in it each request, is undone to it."""
+    return make_world()
+
+
 @pytest.fixture
-def world(db: None, settings: Any) -> World:
+def world(made: World, db: None, settings: Any) -> World:
     settings.OPENID = OpenID("http://127.0.0.1:9", "blindspot", "secret", "Lab account")
+    return made
+
+
+def make_world() -> World:
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
@@ -321,7 +362,8 @@ def world(db: None, settings: Any) -> World:
     archives.want(people.project, people.lead, archives.Wish([1]))
     make_import(people)
     generations.want(people.project, Wish(perturbers=("spelling",), seed="s"))
-    return World(people, names_in(people, "a/b"))
+    signed_in = {person: sign_in(people.account(person)) for person in PEOPLE}
+    return World(people, names_in(people, "a/b"), signed_in)
 
 
 def names_in(people: Cast, key: str) -> dict[str, str]:
@@ -386,9 +428,8 @@ def test_every_route_has_a_rule_and_every_rule_a_route() -> None:
 @pytest.mark.parametrize("route", ROUTES)
 def test_everyone_gets_what_is_theirs_and_nothing_else(world: World, route: str) -> None:
     for person in PEOPLE:
-        client = signed_in(world.cast, person, route)
         for method in rule_of(route) if route.startswith(OF_DJANGO) else METHODS:
-            answer = client.generic(method, world.address(route), content_type=content_type(route))
+            answer = asked(world, person, method, route)
             where = (answer.status_code, answer.headers.get("Location", ""))
             assert is_right(world, route, person, method, where), (person, method, where)
 
@@ -397,7 +438,7 @@ def test_everyone_gets_what_is_theirs_and_nothing_else(world: World, route: str)
 def test_nobody_keeps_what_is_answered(world: World, person: str) -> None:
     """A list of the API may be kept by its reader, who asks each time whether it changed."""
     for route in [one for one in ROUTES if "GET" in rule_of(one)]:
-        answer = signed_in(world.cast, person, route).get(world.address(route))
+        answer = asked(world, person, "GET", route)
         kept = answer["Cache-Control"]
         asked_anew = "no-cache" in kept and "ETag" in answer
         assert "private" in kept, route
@@ -413,16 +454,13 @@ def is_right(world: World, route: str, person: str, method: str, where: tuple[in
     return where == turned_away(world, route, person)
 
 
-def signed_in(people: Cast, person: str, route: str) -> Client:
-    """A browser on pages, a program with a key in the API."""
-    account = people.account(person)
-    client = Client()
-    if account and route.startswith("api/"):
-        _, key = ApiToken.issue(account, "test")
-        return Client(headers={"Authorization": f"Bearer {key}"})
-    if account:
-        client.force_login(account)
-    return client
+def asked(world: World, person: str, method: str, route: str) -> Any:
+    """What is answered, by a browser on pages, to a program in the API. What it did is undone."""
+    client, address = world.signed_in[person].client(route), world.address(route)
+    with transaction.atomic():
+        answer = client.generic(method, address, content_type=content_type(route))
+        transaction.set_rollback(True)
+    return answer
 
 
 def content_type(route: str) -> str:

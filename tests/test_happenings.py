@@ -116,7 +116,6 @@ def test_the_administration_changes_nothing_past_the_audit(rf: RequestFactory) -
 
 
 @pytest.mark.django_db
-@pytest.mark.databases
 def test_a_cap_that_the_administration_sets_names_who_set_it() -> None:
     people = cast()
     client = Client()

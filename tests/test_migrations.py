@@ -131,7 +131,6 @@ def test_what_is_done_online_is_a_migration_of_its_own(online: Operation) -> Non
     assert list(problems(made(online, field, atomic=False))) != []
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_an_index_that_was_broken_off_is_built_anew_and_can_be_dropped() -> None:
     state = MigrationExecutor(connection).loader.project_state()
@@ -147,7 +146,6 @@ def test_an_index_that_was_broken_off_is_built_anew_and_can_be_dropped() -> None
     assert "view_by_name" not in indexes()
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_the_index_of_a_key_is_dropped_and_made_again_and_nothing_else_is() -> None:
     state = MigrationExecutor(connection).loader.project_state()

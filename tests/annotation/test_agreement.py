@@ -106,7 +106,6 @@ def row(found: Agreement, measure: str, *people: str) -> Row:
 # Figures
 
 
-@pytest.mark.databases
 def test_figures_of_two_people_by_hand(project: Project) -> None:
     # 7 of 10 agree. By chance 6/10 x 5/10 + 4/10 x 5/10 = 1/2, kappa (0.7 - 0.5) / 0.5 = 0.4.
     # Fleiss and alpha take both together: 11 of 20 are valid, Pe = (11/20)^2 + (9/20)^2 = 0.505,
@@ -382,7 +381,6 @@ def test_labels_all_the_same_leave_kappa_undefined(project: Project) -> None:
 # Kept
 
 
-@pytest.mark.databases
 def test_a_state_of_the_labels_is_drawn_once(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

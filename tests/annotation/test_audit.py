@@ -12,7 +12,7 @@ from annotation.errors import Refused
 from annotation.models import Account, ApiToken, Event, Mark, Membership
 from tests.builders import Cast, cast, make_item, make_project, say, take
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

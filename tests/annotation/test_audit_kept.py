@@ -6,7 +6,7 @@ from django.db import IntegrityError, connection, transaction
 from annotation.models import Event
 from tests.builders import make_account, make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 CHANGES = (
     "UPDATE annotation_event SET kind = 'nothing'",
     "UPDATE annotation_event SET data = '{}' WHERE kind = 'settings'",

@@ -27,7 +27,7 @@ from formats.rows import Row
 from tests.builders import make_member, make_project, make_revision, take
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 PROMPT = {"prompt": "What does a capacitor do?"}
 WHOLE = PROMPT | {"gold": "It stores charge."}

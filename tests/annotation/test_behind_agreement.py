@@ -50,7 +50,6 @@ def told(row: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
-@pytest.mark.databases
 def test_every_figure_leads_to_as_many_items_as_it_rests_on(project: Project) -> None:
     rows = list(agreement.rows(project))
     assert {row["measure"] for row in rows} == {*agreement.MEASURES, agreement.AGAINST_REST}
@@ -121,7 +120,6 @@ def listed(member: Membership, row: Any) -> list[str]:
     return keys
 
 
-@pytest.mark.databases
 def test_the_list_of_items_holds_them_and_notes_that_they_were_seen(
     project: Project, researcher: Membership
 ) -> None:

@@ -10,7 +10,7 @@ from annotation import bulk
 from annotation.models import Event, Item, Project
 from tests import builders
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 TEXT = "a\tb \\ \\N\nç\r你 %s"
 

@@ -12,7 +12,7 @@ from annotation.submissions import Said
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, say, take
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def disputed(project: Project, number: int) -> list[Item]:

@@ -15,7 +15,7 @@ from annotation.models import Item, Project, Slot
 from formats.rows import Row
 from tests.builders import Cast, cast, make_item, make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 GOLD = "About 45000 kinds of spiders are known. They have eight legs."
 WRONG = GOLD.replace("legs", "knees")  # no number differs

@@ -31,7 +31,6 @@ def made() -> list[Item]:
 
 
 @pytest.mark.django_db
-@pytest.mark.databases
 def test_a_job_makes_what_it_asks_for_and_says_what_came_of_it(people: Cast) -> None:
     job = generations.want(people.project, WISH, member=people.lead)
     said = generations.outcome(generations.make(job))

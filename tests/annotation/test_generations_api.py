@@ -31,7 +31,6 @@ def ask(client: Client, people: Cast, body: dict[str, Any], **headers: str) -> A
     return client.post(address, body, content_type="application/json", headers=headers)
 
 
-@pytest.mark.databases
 def test_items_are_asked_for_made_and_told(
     client: Client, people: Cast, in_this_program: None
 ) -> None:

@@ -78,7 +78,6 @@ def test_a_task_type_of_brackets_alone_is_refused(people: Cast) -> None:
     assert answer.status_code == 422
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize("name", ["fields", "answers", "agreement"])
 @pytest.mark.parametrize("said", [r"a\u0000b", r"\ud800"])
 def test_items_are_not_looked_for_by_what_no_column_takes(
@@ -91,7 +90,6 @@ def test_items_are_not_looked_for_by_what_no_column_takes(
     assert not answer.context["page"].object_list
 
 
-@pytest.mark.databases
 def test_people_agree_on_nothing_in_a_category_that_no_column_takes(people: Cast) -> None:
     address = f"/api/v1/projects/{people.project.slug}/agreement/?category=a%00b"
     assert browser(people, "lead").get(address).status_code == 200

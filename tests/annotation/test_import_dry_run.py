@@ -38,7 +38,6 @@ def said(report: Report) -> list[Any]:
     return [report.new, report.unchanged, report.bad, report.conflicts]
 
 
-@pytest.mark.databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("batch", [1, 3, 250])
 def test_it_reports_each_row_as_the_import_then_does(

@@ -13,7 +13,7 @@ from formats.rows import Row
 from tests.annotation.test_queue_threads import at_once, label_until_none_is_left
 from tests.builders import make_item, make_member, make_project
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ITEMS, OVERLAP = 60, 2

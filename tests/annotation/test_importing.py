@@ -294,7 +294,6 @@ def test_of_a_slow_database_fewer_rows_are_stored_at_a_time(
     assert Event.objects.get(kind="import").data["new"] == 110
 
 
-@pytest.mark.databases
 def test_a_file_of_several_batches_comes_in_whole_and_in_order(
     rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from annotation.models import Item, Project
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_project
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def keys(project: Project) -> list[str]:

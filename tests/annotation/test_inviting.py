@@ -107,7 +107,6 @@ def test_of_two_who_press_at_once_one_comes_in_and_no_account_is_left_over(peopl
     assert not Account.objects.filter(username="late").exists()
 
 
-@pytest.mark.databases
 def test_of_two_who_choose_a_user_name_at_once_one_gets_it(people: Cast) -> None:
     now = timezone.now()
     asked = [Wanted(name, "annotator") for name in ("one", "other")]

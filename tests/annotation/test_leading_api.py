@@ -12,7 +12,7 @@ from annotation.queue import Waiting
 from tests.builders import Cast, cast, make_item, make_known, make_resolution, say, take
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

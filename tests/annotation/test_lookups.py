@@ -5,7 +5,7 @@ import pytest
 from annotation.models import Item, Revision
 from tests.builders import make_item, make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 def test_rows_are_found_among_ids_however_many_there_are(

@@ -19,7 +19,7 @@ from tests.builders import (
     take,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 V1, V2 = {"generator": "generate-number-errors v1"}, {"generator": "generate-number-errors v2"}
 

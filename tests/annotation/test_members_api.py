@@ -13,7 +13,7 @@ from annotation.models import Event, Invitation, Membership
 from tests.builders import Cast, cast, make_item, make_member, say, take
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from annotation.models import Membership, Role
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_account, make_member, make_project
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def succeeds(work: Callable[[], object]) -> bool:

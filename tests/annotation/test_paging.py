@@ -12,7 +12,7 @@ from annotation.models import Label
 from tests.builders import Cast, cast, make_item, say, take
 from tests.judging.builders_judging import api_client, make_items, make_judged
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

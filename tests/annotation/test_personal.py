@@ -18,7 +18,7 @@ from annotation.inviting import Wanted
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
 from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 NAMES = ("hopperina", "murraya", "gh-signs-in", "gh@lab.example")
 
 

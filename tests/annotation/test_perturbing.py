@@ -15,7 +15,7 @@ from formats.writers import write_file
 from perturbers.flags import flags
 from tests.builders import make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 FACTS = "A spider has eight legs. It is no insect. About 45000 kinds are known since 1757."
 STORY = "He packed the heavy suitcase slowly. Then he caught the crowded morning train."

@@ -10,7 +10,7 @@ from annotation.models import Account, ApiToken, Membership
 from annotation.prepared import Prepared
 from tests.builders import make_account, make_member, make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 SEAT = Prepared(
     lambda account, slug: Membership.objects.select_related("project__task_type", "account").filter(

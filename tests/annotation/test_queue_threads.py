@@ -15,7 +15,7 @@ from annotation.models import Item, Label, Membership, Resolution, Revision, Slo
 from annotation.queue import Offer
 from tests.builders import correct, make_item, make_member, make_project, say, take
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 THREADS = 8
 Result = TypeVar("Result")

@@ -17,7 +17,7 @@ from judging.preparing import selecting
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client, make_items
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

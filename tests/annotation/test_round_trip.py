@@ -25,7 +25,7 @@ from tests.builders import (
 )
 from tests.hostile import CORPUS
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 HOSTILE = [
     *CORPUS.values(),
     "'=1",

@@ -12,7 +12,7 @@ from annotation.views.settings import SettingsForm
 from tests.builders import Cast, cast, make_guidelines, make_item
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

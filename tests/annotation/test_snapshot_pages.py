@@ -7,7 +7,7 @@ from annotation.models import ApiToken, Item, Mark, Snapshot
 from annotation.snapshots import asking, freezing
 from tests.builders import Cast, cast, make_item, make_resolution
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tests.builders import (
     take,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from formats.rows import Row
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from annotation.models import Account, ApiToken, Event, Membership
 from annotation.models.people import SCOPES
 from tests.builders import Cast, cast, make_project
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

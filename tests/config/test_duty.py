@@ -12,7 +12,7 @@ from annotation.models import ApiToken
 from tests.builders import Cast, cast
 from tests.config.test_second_step import switched_on
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 INDEX = "/accounts/two-step/"
 OWE = ("admin", "lead")
 OWE_NOT = ("researcher", "adjudicator", "annotator", "stranger")

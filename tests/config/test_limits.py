@@ -14,7 +14,7 @@ from judging.models import Budget
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.builders import PASSWORD, Cast, cast, make_account
 from tests.config.scripted_identity import Service, made_key, running
 from tests.config.test_second_step import code_of, switched_on
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 BEGIN, BACK, LINKED = "/accounts/openid/begin/", "/accounts/openid/back/", "/accounts/openid/"
 GRACE = {"sub": "g", "email": "grace@lab.example", "email_verified": True}
 

@@ -95,21 +95,31 @@ def one_transaction(db: None) -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-@pytest.fixture
-def program(one_transaction: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The headers of who may do everything in a project that has some of each."""
+@pytest.fixture(scope="module")
+def fuzzed(module_db: None) -> tuple[str, str]:
+    """The token of who may do everything in a project that has some of each, and the key of the
+    submission of what they hold."""
     people = cast()
     Project.objects.filter(pk=people.project.pk).update(slug="fuzzed")
     people.project.refresh_from_db()
     _judged(people)
     key = _labelled(people)
-    monkeypatch.setattr(django_settings, "API_PER_MINUTE", 10**9)
-    monkeypatch.setitem(IN_BODIES, "key", (key,))
     account = people.lead.account
     assert account
     account.is_superuser = True
     account.save()
-    return {"Authorization": f"Bearer {ApiToken.issue(account, 'fuzzer')[1]}"}
+    return ApiToken.issue(account, "fuzzer")[1], key
+
+
+@pytest.fixture
+def program(
+    fuzzed: tuple[str, str], one_transaction: None, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """The headers of who may do everything in a project that has some of each."""
+    token, key = fuzzed
+    monkeypatch.setattr(django_settings, "API_PER_MINUTE", 10**9)
+    monkeypatch.setitem(IN_BODIES, "key", (key,))
+    return {"Authorization": f"Bearer {token}"}
 
 
 def _judged(people: Cast) -> None:
@@ -146,8 +156,6 @@ def _named(values: Any, known: dict[str, tuple[Any, ...]], dice: Random) -> Any:
 @settings(
     max_examples=int(os.environ.get("API_EXAMPLES", "5")),
     derandomize=True,
-    deadline=None,
-    database=None,
     suppress_health_check=list(HealthCheck),
 )
 def test_no_call_breaks_the_api_or_its_document(

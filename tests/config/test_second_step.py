@@ -16,7 +16,7 @@ from annotation.models import Account, Event
 from config.second import Adapter
 from tests.builders import PASSWORD, make_account
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 LOGIN, SECOND = "/accounts/login/", "/accounts/two-step/sign-in/"
 SETUP, OFF = "/accounts/two-step/app/", "/accounts/two-step/app/off/"
 CODES = "/accounts/two-step/codes/"

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.django_db
 BY = ("ability", "category")
 
 
-@pytest.mark.databases
 def test_missing_outcomes_are_counted_by_cause_with_bounds_on_the_rate(project: Project) -> None:
     said = [*[scores(9, 5)] * 3, *[scores(9, 9)] * 2, *[scores(9, None)] * 3, ("no", "no")]
     items = make_items(project, len(said) + 1)
@@ -37,7 +36,6 @@ def test_missing_outcomes_are_counted_by_cause_with_bounds_on_the_rate(project: 
         assert (row["lowest"], row["highest"]) == (2 / 9, 6 / 9)
 
 
-@pytest.mark.databases
 def test_one_order_that_did_not_choose_gold_is_undetected_either_way(project: Project) -> None:
     gold, _ = verdicts("G")
     other, _ = verdicts("P")
@@ -87,7 +85,6 @@ def test_any_number_of_runs_are_three_queries(
         absent.missing(runs, BY)
 
 
-@pytest.mark.databases
 def test_a_detector_has_causes_and_neither_bounds_nor_an_undetected_rate(project: Project) -> None:
     run = judge(make_sets(project), "DU--UU", endpoint=make_endpoint("http://a"))
     perturbed = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 9))])

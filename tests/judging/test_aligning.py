@@ -4,14 +4,12 @@ hand."""
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from django.core.management import call_command
-from django.db import transaction
 from pytest_django import DjangoAssertNumQueries
 from scipy import stats as scipy_stats
 
@@ -31,7 +29,7 @@ from tests.judging.builders_rated import (
     runs_of,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 METRICS = ("naturalness", "relatedness", "correctness")
 RATERS = ("ada", "björn", "चित्रा")
@@ -60,13 +58,9 @@ def drawn(rng: np.random.Generator, truth: int, noise: float) -> int:
 
 
 @pytest.fixture(scope="module")
-def rated(
-    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[Project]:
+def rated(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Project:
     """60 items of 30 prompts, rated by three; an evaluator with gold, and a worse one without."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        yield make_rated(tmp_path_factory.mktemp("rated"))
-        transaction.set_rollback(True)
+    return make_rated(tmp_path_factory.mktemp("rated"))
 
 
 def make_rated(folder: Path) -> Project:

@@ -9,7 +9,7 @@ from judging.paper import jobs
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client, make_items, make_judged
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

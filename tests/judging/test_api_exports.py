@@ -11,7 +11,7 @@ from judging import exporting
 from tests.builders import Cast, cast, make_item
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

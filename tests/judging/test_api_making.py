@@ -290,7 +290,6 @@ def test_the_schema_describes_what_is_made_of_runs(capsys: pytest.CaptureFixture
     assert "Warning" not in capsys.readouterr().err
 
 
-@pytest.mark.databases
 def test_no_call_is_about_an_item_that_no_column_takes(
     program: Client, project: Project, judge: Endpoint
 ) -> None:

@@ -58,7 +58,6 @@ def meanwhile(action: Callable[[], object], when: Callable[[], bool]) -> threadi
     return thread
 
 
-@pytest.mark.databases
 def test_every_call_is_asked_once_and_every_item_decided(evaluator: ScriptedEvaluator) -> None:
     evaluator.script = Script(judge=Judge(sees=1.0))
     project = make_project()
@@ -291,7 +290,6 @@ def test_a_mistake_of_ours_in_one_call_costs_no_other_reply(
     assert Reply.objects.count() == 9
 
 
-@pytest.mark.databases
 def test_characters_that_no_database_takes_do_not_lose_a_reply(
     evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,7 +417,6 @@ def test_a_settled_outcome_holds_what_each_call_said(evaluator: ScriptedEvaluato
     assert outcome.values == {"gold_first": "both_good", "perturbed_first": "both_good"}
 
 
-@pytest.mark.databases
 def test_two_runs_that_want_the_same_at_the_same_moment_send_each_once(
     evaluator: ScriptedEvaluator,
 ) -> None:

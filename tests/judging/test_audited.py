@@ -19,7 +19,6 @@ def run(project: Project) -> Run:
     return make_replied(project, "vanilla", [(items[0], scores(9, 5))])
 
 
-@pytest.mark.databases
 def test_explanations_are_counted_by_verdict_and_worth(
     run: Run, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -32,7 +31,6 @@ def test_explanations_are_counted_by_verdict_and_worth(
     assert (wrong["verdict"], wrong["total"], wrong["insufficient"]) == ("wrong", 1, 1)
 
 
-@pytest.mark.databases
 def test_an_item_with_several_explanations_counts_once(run: Run) -> None:
     audit = make_audit(run, (True, "correct"), (False, "wrong"), (True, "correct"), (True, ""))
     first = audit.items.order_by("position").first()

@@ -56,7 +56,6 @@ def blind(project: Project, items: list[Item]) -> Run:
     return make_replied(project, "vanilla", zip(items, said, strict=True))
 
 
-@pytest.mark.databases
 def test_changes_are_sliced_by_their_place(project: Project, blind: Run) -> None:
     rows = blindspots.blind_spots(project, [blind], ["place", "changes"])
     found = {row["slice"]: row for row in rows}
@@ -112,7 +111,6 @@ def test_bins_begin_with_their_lower_end(
     assert list(measured.binned(name, numbers)) == slugs
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize(
     ("part", "first", "n"),
     [
@@ -181,7 +179,6 @@ def test_a_field_of_the_items_may_have_the_name_of_a_measure(blind: Run, browser
     assert "Length of the answer: &lt;long&gt;" in page
 
 
-@pytest.mark.databases
 def test_a_field_may_have_an_equals_sign_in_its_name(
     project: Project, items: list[Item], browser: Client
 ) -> None:
@@ -194,7 +191,6 @@ def test_a_field_may_have_an_equals_sign_in_its_name(
     assert keys(browser, f"{RUN}?slice=b%3Dx") == []
 
 
-@pytest.mark.databases
 def test_an_address_of_many_equals_signs_asks_no_more_than_one_of_some(
     project: Project, items: list[Item], browser: Client
 ) -> None:
@@ -222,7 +218,6 @@ def test_of_several_axes_the_item_s_own_is_listed(
     assert keys(browser, f"{RUN}?counted={counted}") == listed
 
 
-@pytest.mark.databases
 def test_a_pair_of_runs_leads_to_the_items_they_disagree_on(
     project: Project, items: list[Item], blind: Run, browser: Client
 ) -> None:
@@ -260,7 +255,6 @@ def test_an_effect_of_the_order_leads_to_its_items(project: Project, browser: Cl
     assert keys(browser, second) == ["item-2", "item-6"]
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize("votes", [False, True])
 def test_samples_that_disagree_lead_to_their_items(
     project: Project, browser: Client, votes: bool
@@ -291,7 +285,6 @@ def test_false_alarms_lead_to_what_was_made_from_the_ability(
     assert keys(browser, errors) == ["item-1", "item-2"]
 
 
-@pytest.mark.databases
 def test_explanations_of_an_audit_lead_to_what_they_explain(
     project: Project, blind: Run, browser: Client
 ) -> None:

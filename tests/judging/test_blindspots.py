@@ -36,7 +36,6 @@ def items(project: Project) -> list[Item]:
     ]
 
 
-@pytest.mark.databases
 def test_a_slice_that_is_missed_more_than_the_rest_is_blind(
     project: Project, items: list[Item]
 ) -> None:

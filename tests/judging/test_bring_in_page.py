@@ -23,7 +23,6 @@ from tests.judging.builders_judging import (
 )
 
 pytestmark = pytest.mark.django_db
-databases = pytest.mark.databases
 
 NOBODY = "http://127.0.0.1:1/v1"
 PERTURBED = {"perturbed": "It has <b>nine</b> legs.", "claim": "8 is 9.", "rationale": "Eight."}
@@ -71,7 +70,6 @@ def work() -> None:
         assert bringing.work(job.pk)
 
 
-@databases
 def test_a_lead_brings_items_in_and_reads_what_became_of_them(
     client: Client, lead: Membership, project: Project, in_this_program: None
 ) -> None:
@@ -102,7 +100,6 @@ def test_what_a_run_made_is_found_by_the_part_of_its_keys(
     assert rows.context["page"].paginator.count == 2
 
 
-@databases
 def test_gold_answers_go_to_the_prompts_that_wait_for_them_and_a_sample_to_people(
     client: Client, in_this_program: None
 ) -> None:
@@ -130,7 +127,6 @@ def test_gold_answers_go_to_the_prompts_that_wait_for_them_and_a_sample_to_peopl
     assert Slot.objects.values("item").distinct().count() == 2
 
 
-@databases
 def test_it_comes_into_projects_that_fit_and_where_the_account_is_lead_alone(
     client: Client, lead: Membership, project: Project
 ) -> None:
@@ -225,7 +221,6 @@ def test_the_page_of_jobs_leads_to_the_run_that_they_are_of(
     assert "cancelled" in shown(client.get(address(run), headers={"HX-Request": "true"}))
 
 
-@databases
 def test_a_program_brings_in_and_looks_how_far_it_is(
     lead: Membership, project: Project, in_this_program: None
 ) -> None:

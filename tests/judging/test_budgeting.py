@@ -15,7 +15,7 @@ from judging.running import budgeting, runs, spending
 from tests.builders import make_member
 from tests.judging.builders_judging import answer, api_client, make_endpoint, make_items, make_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 API = "/api/v1/projects/fbi/budget/"
 PAGE = "/projects/fbi/budget/"

@@ -12,7 +12,7 @@ from annotation import bulk
 from judging.models import Endpoint, Reading, Reply, Request
 from tests.judging.builders_judging import make_endpoint
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 AT = datetime(2026, 3, 1, 12, 30, 0, 250_000, tzinfo=UTC)
 TEXT = 'He said: "4 \\ 5",\n%s {ünï} 你 \u2028'

@@ -29,7 +29,7 @@ from tests.builders import (
 from tests.hostile import CORPUS, MARK, taken_for_markup
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 RENDER = MarkdownIt("gfm-like", {"linkify": False}).enable("table")
 
 

@@ -19,7 +19,6 @@ def make_said(project: Project, items: list[Item], said: str) -> Run:
     return make_replied(project, "vanilla", zip(items, (SAID[one] for one in said), strict=True))
 
 
-@pytest.mark.databases
 def test_two_runs_differ_over_the_items_that_both_parsed(project: Project) -> None:
     items = make_items(project, 13)
     calm = make_items(project, 2, "score-invariant")

@@ -19,7 +19,6 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.databases
 def test_a_request_that_several_calls_share_costs_once(project: Project) -> None:
     # Two items with the same prompt and gold answer: four calls, three requests.
     items = make_items(project, 2)
@@ -59,7 +58,6 @@ def test_a_run_without_calls_has_dashes(project: Project) -> None:
     assert (row["calls"], row["cost"], row["reason"]) == (None, None, "no replies")
 
 
-@pytest.mark.databases
 def test_what_a_detector_says_of_good_answers_is_no_detected_error(project: Project) -> None:
     errors = make_items(project, 2, "error", ability="", category="")
     clean = make_items(project, 2, "no_error", ability="", category="")

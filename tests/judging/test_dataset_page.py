@@ -266,7 +266,6 @@ def test_labels_of_over_half_an_hour_lead_to_their_items(
     assert set(Mark.objects.values_list("item__key", flat=True)) >= {"item-1", "item-3"}
 
 
-@pytest.mark.databases
 def test_other_answers_lead_to_the_items_that_they_are_held_true_of(browser: Client) -> None:
     errors = make_project("errors", task_type="error-detection")
     lead = make_member(errors, role="researcher")

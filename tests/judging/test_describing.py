@@ -22,7 +22,6 @@ def said_of(project: Project, *by: str) -> dict[str, Said]:
     return found
 
 
-@pytest.mark.databases
 def test_a_group_has_the_shares_of_its_labels_and_categories(project: Project) -> None:
     items = make_items(project, 3, fields={"task": "sums"})
     make_items(project, 1, "score-invariant", category="spelling", fields={"task": "sums"})
@@ -40,7 +39,6 @@ def test_a_group_has_the_shares_of_its_labels_and_categories(project: Project) -
     assert sums["category", "spelling"]["count"] == 1
 
 
-@pytest.mark.databases
 def test_texts_have_the_mean_number_of_their_words(project: Project) -> None:
     first, second = make_items(project, 2)
     make_revision(first, {"prompt": "Två blå ord", "gold": "Ja.", "response": ["a b", "c"]})
@@ -52,7 +50,6 @@ def test_texts_have_the_mean_number_of_their_words(project: Project) -> None:
     assert means == {"prompt": (2, 2), "gold": (2, 0.5), "response": (1, 3)}
 
 
-@pytest.mark.databases
 def test_each_value_of_a_field_and_of_an_answer_has_its_share() -> None:
     project = make_project("errors", task_type="error-detection")
     topics: list[object] = [["art", "law"], "law", 3, "a" * 81]

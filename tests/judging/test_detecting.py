@@ -12,7 +12,7 @@ from judging.results.reports import UnknownField
 from tests.builders import make_project, make_resolution
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

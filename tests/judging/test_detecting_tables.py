@@ -14,7 +14,7 @@ from tests.builders import make_member, make_project, make_resolution
 from tests.judging.builders_detecting import judge, label_blind, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 OF_RUNS = ("detector", "detector_ranges", "error_kinds", "changes", "bias")
 

@@ -77,7 +77,6 @@ def lines(page: str) -> list[list[str]]:
     return read(page)
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_has_a_table_and_a_chart(judged: Project, browser: Client, view: str) -> None:
     found = shown(browser, f"view={view}&by=task&intervals=yes")
@@ -116,7 +115,6 @@ def test_each_run_has_its_bounds_and_leads_to_its_items(judged: Project, browser
     assert f'href="{here}result=missing&amp;counted=yes#outcomes"' in page
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize(
     ("query", "n"),
     [

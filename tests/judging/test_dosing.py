@@ -59,7 +59,6 @@ def run(project: Project, ladder: list[Item]) -> Run:
     return make_replied(project, "vanilla", zip(ladder, said, strict=True))
 
 
-@pytest.mark.databases
 def test_each_dose_has_a_detection_rate_and_a_mean_penalty(run: Run) -> None:
     found = by("dose", dosing.doses([run], []))
     # What has no dose is on no rung.
@@ -142,7 +141,6 @@ def test_an_item_that_was_asked_repeatedly_has_its_mean_penalty(project: Project
     assert (row["detected"], row["detection"], row["penalty"]) == (0.5, 0.5, 2)
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize(
     ("dose", "found"),
     [("1", range(1, 13)), ("4", range(13, 25)), ("2", []), ("1.5", []), ("99999", [])],
@@ -179,7 +177,6 @@ def expected(project: Project) -> Run:
     )
 
 
-@pytest.mark.databases
 def test_given_penalties_stand_by_what_people_expect(project: Project, expected: Run) -> None:
     rows = dosing.penalties(project, [expected], [])
     assert [(row["expected"], row["parsed"], row["detection"], row["penalty"]) for row in rows] == [
@@ -191,7 +188,6 @@ def test_given_penalties_stand_by_what_people_expect(project: Project, expected:
     ]
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize(
     ("said", "found"),
     [("lot", [1, 2]), ("little", [3, 4]), (expecting.DISAGREE, [5]), (expecting.UNSAID, [6])],

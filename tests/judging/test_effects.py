@@ -11,7 +11,7 @@ from judging.results import effects, tables
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

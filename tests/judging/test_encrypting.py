@@ -23,7 +23,7 @@ from judging.results.tables import EXPORTS
 from tests.builders import TEXTS, Cast, cast, make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 ASKED = {"table": "items", "format": "jsonl"}
 
 

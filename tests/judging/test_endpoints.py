@@ -120,7 +120,6 @@ def test_researchers_see_and_only_admins_change(people: Cast) -> None:
     assert seen_by(people, "stranger", "/endpoints/").status_code == 404
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize("address", ["/endpoints/{}/", "/endpoints/{}/edit/"])
 def test_a_name_that_no_column_takes_is_no_endpoints(admin: Client, address: str) -> None:
     assert admin.get(address.format("a%00b")).status_code == 404

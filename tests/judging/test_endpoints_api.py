@@ -11,7 +11,7 @@ from tests.builders import Cast, cast, make_member
 from tests.judging.builders_judging import api_client, make_endpoint, make_items, make_run
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 GOOD = {
     "name": "judge",

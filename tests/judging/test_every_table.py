@@ -70,7 +70,6 @@ def judged(project: Project) -> Project:
     return project
 
 
-@pytest.mark.databases
 def test_page_and_api_give_what_the_command_prints(
     judged: Project, browser: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:

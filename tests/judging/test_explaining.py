@@ -37,7 +37,6 @@ def check(base: Run, items: list[Item], *said: tuple[str, ...], of: str = "") ->
     )
 
 
-@pytest.mark.databases
 def test_what_is_found_in_words_alone_is_taken_off_the_undetected(
     base: Run, items: list[Item]
 ) -> None:
@@ -51,7 +50,6 @@ def test_what_is_found_in_words_alone_is_taken_off_the_undetected(
     assert row["false_credit"] is row["gold_checked"] is None
 
 
-@pytest.mark.databases
 def test_errors_found_in_gold_answers_are_false_credit(base: Run, items: list[Item]) -> None:
     check(base, items[2:6], FOUND, NOTHING, NOTHING, NOTHING)
     check(base, items[2:6], FOUND, NOTHING, NOTHING, (CUT,), of="-gold")

@@ -24,7 +24,7 @@ from tests.builders import (
 )
 from tests.judging.builders_judging import api_client
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 ASKED = {"table": "items", "format": "jsonl"}
 
 

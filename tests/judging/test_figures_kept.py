@@ -62,7 +62,6 @@ def fresh(project: Project, table: str) -> list[dict[str, Any]]:
     ).rows()
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_a_table_is_made_once_by_a_worker_and_then_answered_from_what_is_kept(
     judged: Project, django_assert_num_queries: DjangoAssertNumQueries
@@ -168,7 +167,6 @@ STEPS: tuple[Callable[[list[Item], random.Random], None], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(3))
 def test_after_any_changes_what_is_kept_equals_what_is_made_now(judged: Project, seed: int) -> None:
@@ -296,7 +294,6 @@ def test_whoever_makes_figures_tells_how_far_they_are(judged: Project) -> None:
     assert told[-1] == ("drawing clusters", 2, 2)
 
 
-@pytest.mark.databases
 @pytest.mark.django_db
 def test_triggers_that_are_gone_come_back_and_then_everything_counts_as_changed(
     judged: Project,
@@ -309,7 +306,6 @@ def test_triggers_that_are_gone_come_back_and_then_everything_counts_as_changed(
     assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_what_is_rolled_back_counts_for_nothing_and_the_rest_of_its_transaction_does(
     project: Project,
@@ -326,7 +322,6 @@ def test_what_is_rolled_back_counts_for_nothing_and_the_rest_of_its_transaction_
     assert touches.counts([subject])[subject] == before[subject] + 1
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_rows_that_one_statement_adds_count_for_every_project_that_they_are_of(
     project: Project,

@@ -1,11 +1,9 @@
 """Result pages and lists ask the database as often for many runs and items as for few."""
 
-from collections.abc import Iterator
 from itertools import cycle
-from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -103,19 +101,15 @@ def chosen(slug: str, strategy: str) -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def site(
-    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[Client]:
+def site(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
     """An admin, and every project with few runs and items and with many."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        for size in (FEW, MANY):
-            make_judged(size)
-            make_errors(size)
-            make_rated(tmp_path_factory.mktemp("rated"), f"p-{size}", dozens=size)
-        client = Client()
-        client.force_login(make_account("admin", is_superuser=True))
-        yield client
-        transaction.set_rollback(True)
+    for size in (FEW, MANY):
+        make_judged(size)
+        make_errors(size)
+        make_rated(tmp_path_factory.mktemp("rated"), f"p-{size}", dozens=size)
+    client = Client()
+    client.force_login(make_account("admin", is_superuser=True))
+    return client
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,6 @@ from tests.builders import Cast, cast, make_item, make_member, make_project, mak
 from tests.judging.builders_judging import make_run
 
 pytestmark = pytest.mark.django_db
-databases = pytest.mark.databases
 
 
 @pytest.fixture
@@ -54,7 +53,6 @@ def entries(people: Cast, name: str) -> list[working.Entry]:
     return working.shown(list(working.listed(member)), member)
 
 
-@databases
 def test_jobs_and_runs_stand_in_one_list_the_last_first(people: Cast) -> None:
     first = make_import(people, places.STORE)
     run = make_run(people.project)
@@ -76,7 +74,6 @@ def test_a_line_says_what_how_far_by_whom_and_how_it_ended(people: Cast) -> None
     assert f"by {people.lead.alias}" in page
 
 
-@databases
 def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> None:
     make_import(people, places.STORE)
     make_job(people, "freeze-results")
@@ -114,7 +111,6 @@ def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
     assert "There is nothing to do about this job" in answer.content.decode()
 
 
-@databases
 def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: Cast) -> None:
     job = exporting.want(people.project, people.lead, Wish("items", "csv"))
     Job.objects.filter(pk=job.pk).update(
@@ -175,7 +171,6 @@ def test_a_kind_that_nobody_named_is_for_leads_and_can_be_cancelled(people: Cast
     assert working.cancel(job, people.lead)
 
 
-@databases
 def test_a_page_costs_the_same_queries_however_much_it_lists(
     people: Cast, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

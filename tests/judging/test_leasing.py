@@ -244,7 +244,6 @@ def test_another_model_shares_nothing(project: Project) -> None:
     assert (answer(first), answer(second)) == (4, 4)
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_never_lease_the_same_request(project: Project) -> None:
     make_items(project, 80)
@@ -370,7 +369,6 @@ def test_due_endpoints_are_found_by_one_query(
         due()
 
 
-@pytest.mark.databases
 def test_what_workers_look_for_is_found_through_its_index(run: Run) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

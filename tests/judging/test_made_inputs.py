@@ -12,7 +12,7 @@ from judging.running import runs
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import answer_as, make_endpoint, make_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 SAID = {"input": "How many legs do two spiders have?", "context": "", "rationale": "It is hard."}
 

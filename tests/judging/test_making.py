@@ -25,7 +25,7 @@ from tests.judging.builders_judging import (
     make_run,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 NOBODY = "http://127.0.0.1:1/v1"
 PERTURBED = {"perturbed": "It has nine legs.", "claim": "8 is 9.", "rationale": "It has eight."}

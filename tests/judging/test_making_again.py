@@ -24,7 +24,7 @@ from tests.judging.builders_judging import (
     make_strategy,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 NOBODY = "http://127.0.0.1:1/v1"
 PERTURBED = {"perturbed": "Nine legs.", "claim": "8 became 9.", "rationale": "It has eight."}

@@ -19,7 +19,6 @@ from tests.hostile import ALL, MARK, taken_for_markup
 from tests.judging.builders_judging import answer_as, make_endpoint, make_items, make_run
 
 pytestmark = pytest.mark.django_db
-databases = pytest.mark.databases
 
 NOBODY = "http://127.0.0.1:1/v1"
 BOARD, OPEN = "/projects/fbi/making/", "/projects/fbi/making/open/"
@@ -63,7 +62,6 @@ def sent(client: Client, items: list[Item], **said: Any) -> Any:
     return client.post(AGAIN, {"strategy": "generate-number-errors", "items": keys, **said})
 
 
-@databases
 def test_the_board_shows_what_was_made_and_how_it_turned_out(
     client: Client, lead: Membership, project: Project
 ) -> None:
@@ -97,7 +95,6 @@ def test_an_empty_board_says_how_items_are_made(client: Client, lead: Membership
     assert 'href="/projects/fbi/perturb/"' in page
 
 
-@databases
 def test_what_waits_is_given_to_people_with_the_flagged_or_without(
     client: Client, lead: Membership, project: Project
 ) -> None:
@@ -135,7 +132,6 @@ def test_the_instruction_of_gold_answers_is_the_one_that_made_them(project: Proj
     assert [line.strategy for line in standing.lines(project)] == ["generate-gold"]
 
 
-@databases
 def test_what_was_turned_down_is_made_again_with_what_people_said(
     client: Client, lead: Membership, project: Project
 ) -> None:

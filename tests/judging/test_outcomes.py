@@ -102,7 +102,6 @@ def test_a_pair_with_one_failed_order_is_missing_for_that(project: Project) -> N
     assert outcome.values["chose_gold"] is False  # A was the perturbed answer
 
 
-@pytest.mark.databases
 def test_each_order_of_a_pair_speaks_of_what_it_showed(project: Project) -> None:
     run = planned(project, "pairwise-verdict")
     runs.Request.objects.filter(calls__order=1).update(place=-1)

@@ -245,7 +245,6 @@ def test_a_detector_is_right_or_wrong_beside_what_people_hold_true(
     assert f"data-kind={chip}" in shown(browser, "/projects/errors/runs/1/items/item-1/")
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize(
     "path", ["items/item-1/?axis=%00", "items/a%00b/", "?category=%00", "items/item-1/?axis=tone"]
 )

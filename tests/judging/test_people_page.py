@@ -4,15 +4,12 @@ command and the API."""
 import csv
 import io
 import re
-from collections.abc import Iterator
 from html import unescape
 from itertools import count
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from django.db import transaction
 from django.http import QueryDict
 from django.test import Client
 
@@ -74,12 +71,8 @@ def answers(number: int) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def rated(
-    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[Project]:
-    with django_db_blocker.unblock(), transaction.atomic():
-        yield make_rated(tmp_path_factory.mktemp("rated"))
-        transaction.set_rollback(True)
+def rated(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Project:
+    return make_rated(tmp_path_factory.mktemp("rated"))
 
 
 @pytest.fixture

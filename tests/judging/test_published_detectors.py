@@ -9,7 +9,6 @@ outputs, 7 what evaluation steps change against prompt 1-A, in points.
 import io
 import json
 import re
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import transaction
 
 from formats import archives
 from formats.rows import Limits
@@ -64,15 +62,9 @@ class Published:
 
 @pytest.fixture(scope="module")
 def published(
-    shared_data: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    django_db_setup: None,
-    django_db_blocker: Any,
-) -> Iterator[Published]:
-    folder = tmp_path_factory.mktemp("published")
-    with django_db_blocker.unblock(), transaction.atomic():
-        yield _commanded(shared_data / "realmistake", folder)
-        transaction.set_rollback(True)
+    shared_data: Path, tmp_path_factory: pytest.TempPathFactory, module_db: None
+) -> Published:
+    return _commanded(shared_data / "realmistake", tmp_path_factory.mktemp("published"))
 
 
 def _commanded(shared: Path, folder: Path) -> Published:

@@ -69,7 +69,6 @@ def refused(path: Path, **options: Any) -> str:
     return said.getvalue() + str(error.value)
 
 
-@pytest.mark.databases
 def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Path) -> None:
     assert "1 runs recorded with 4 replies" in imported(written(tmp_path, *ROWS))
     run = Run.objects.get()
@@ -86,7 +85,6 @@ def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Pa
     assert Event.objects.filter(kind="run recorded").count() == 1
 
 
-@pytest.mark.databases
 def test_requests_replies_and_both_readings_are_on_record(project: Project, tmp_path: Path) -> None:
     imported(written(tmp_path, *ROWS))
     states = Request.objects.order_by("calls__outcome__item__key").values_list("state", "cause")
@@ -104,7 +102,6 @@ def test_an_items_first_reply_is_noted(project: Project, tmp_path: Path) -> None
     assert sorted(seen) == ["item-1", "item-2"]
 
 
-@pytest.mark.databases
 def test_the_same_file_again_adds_nothing(project: Project, tmp_path: Path) -> None:
     path = written(tmp_path, *ROWS)
     imported(path)
@@ -128,7 +125,6 @@ def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
     assert Request.objects.count() == 4
 
 
-@pytest.mark.databases
 def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
     project: Project, tmp_path: Path, client: Client
 ) -> None:
@@ -149,7 +145,6 @@ def cells(table: str) -> list[str]:
     return re.findall(r"<td[^>]*>([^<]*)</td>", table)
 
 
-@pytest.mark.databases
 def test_where_scores_differ_the_page_says_both_by_metric(tmp_path: Path, client: Client) -> None:
     project = make_project("p", task_type="rating")
     make_responses(project, ["3"], naturalness=3)

@@ -30,7 +30,6 @@ def said(items: list[Item], *results: str) -> list[tuple[Item, str]]:
     return list(zip(items, cycle(results), strict=False))
 
 
-@pytest.mark.databases
 def test_rates_and_clustered_intervals_are_those_of_stats_on_the_same_outcomes(
     project: Project,
 ) -> None:
@@ -50,7 +49,6 @@ def test_rates_and_clustered_intervals_are_those_of_stats_on_the_same_outcomes(
     assert (row.estimate.low, row.estimate.high) == pytest.approx((expected.low, expected.high))
 
 
-@pytest.mark.databases
 def test_with_one_item_a_cluster_the_interval_is_wilson_s(project: Project) -> None:
     items = make_items(project, 10)
     run = make_judged(project, said(items[:3], "undetected") + said(items[3:], "detected"))
@@ -105,7 +103,6 @@ def test_repeats_of_other_items_are_in_no_total(project: Project) -> None:
     assert [(row.group["ability"], row.total) for row in rows] == [("score-invariant", 1), ("", 1)]
 
 
-@pytest.mark.databases
 def test_repeats_are_in_no_row_of_a_category_alone(project: Project) -> None:
     original, *_ = make_items(project, 1)
     repeat = make_items(project, 1, duplicate_of=original)
@@ -113,7 +110,6 @@ def test_repeats_are_in_no_row_of_a_category_alone(project: Project) -> None:
     assert [row.total for row in reports.undetected([run], ["category"])] == [1]
 
 
-@pytest.mark.databases
 def test_error_items_and_score_invariant_ones_are_in_no_row_together(project: Project) -> None:
     meant = {"ability": "score-invariant", "category": "formatting"}
     same = make_items(project, 3, "score-invariant", **meant)
@@ -141,7 +137,6 @@ def test_an_item_that_was_corrected_after_the_run_is_left_out(project: Project) 
     assert left_out(run) == (0, 1)
 
 
-@pytest.mark.databases
 def test_an_item_that_is_held_for_something_else_now_is_left_out(project: Project) -> None:
     items = make_items(project, 5)
     run = make_judged(project, [*said(items[:4], "detected", "missing"), (items[4], "pending")])
@@ -167,7 +162,6 @@ def test_one_cluster_has_a_rate_and_no_interval(project: Project) -> None:
     assert (row.estimate.value, row.estimate.low, row.estimate.reason) == (0.5, None, "one cluster")
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize("by", [(), ("ability",), ("ability", "category")])
 def test_a_run_without_settled_outcomes_has_no_rows(project: Project, by: tuple[str, ...]) -> None:
     make_items(project, 2)
@@ -184,7 +178,6 @@ def test_a_field_that_outcomes_do_not_have_is_refused_with_those_they_have(
         reports.undetected([], ["cluster"])
 
 
-@pytest.mark.databases
 def test_an_item_asked_repeatedly_counts_once_by_the_share_of_its_repeats(project: Project) -> None:
     run = make_judged(project, said(make_items(project, 3), "detected", "undetected", "missing"))
     run.outcomes.filter(result="detected").update(share=2 / 3)

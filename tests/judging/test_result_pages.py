@@ -95,7 +95,6 @@ def judged(project: Project, items: list[Item], base: Run) -> Project:
     return project
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize(("page", "view"), JUDGED)
 def test_every_view_has_a_table_and_a_chart(
     judged: Project, browser: Client, page: str, view: str
@@ -197,7 +196,6 @@ def test_how_far_scores_moved_leads_to_the_items_that_did(base: Run, browser: Cl
     assert (keys(browser, down), keys(browser, up)) == (["item-1", "item-5"], ["item-3", "item-7"])
 
 
-@pytest.mark.databases
 def test_items_are_found_by_how_far_their_scores_moved(base: Run, browser: Client) -> None:
     page = "/projects/fbi/runs/1/?ability=factual&moved_from=-0.5&moved_below=0.5"
     assert keys(browser, page) == ["item-2", "item-6"]

@@ -209,7 +209,6 @@ def test_a_new_run_gives_failed_requests_another_chance(project: Project) -> Non
     assert first.state == Run.State.FINISHED
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_runs_planned_at_the_same_moment_share_every_request(project: Project) -> None:
     make_items(project, 60)
@@ -310,7 +309,6 @@ def test_a_retry_that_comes_while_a_run_is_being_finished_is_not_lost(
     assert run.state == Run.State.RUNNING
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Project) -> None:
     make_items(project, 1)

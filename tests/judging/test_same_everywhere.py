@@ -4,13 +4,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import unescape
 from itertools import cycle
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.test import Client
 
 from annotation.memory import memory
@@ -91,19 +90,15 @@ def make_errors() -> Project:
 
 
 @pytest.fixture(scope="module")
-def everything(
-    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[Client]:
+def everything(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
     """A site admin, and projects that together fill every table."""
     memory.clear()
-    with django_db_blocker.unblock(), transaction.atomic():
-        make_judged()
-        make_errors()
-        make_rated(tmp_path_factory.mktemp("rated"))
-        client = Client()
-        client.force_login(make_account("admin", is_superuser=True))
-        yield client
-        transaction.set_rollback(True)
+    make_judged()
+    make_errors()
+    make_rated(tmp_path_factory.mktemp("rated"))
+    client = Client()
+    client.force_login(make_account("admin", is_superuser=True))
+    return client
 
 
 def is_same(value: Any, cell: str) -> bool:

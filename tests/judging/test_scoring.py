@@ -26,7 +26,6 @@ def apart(project: Project) -> Run:
     return run
 
 
-@pytest.mark.databases
 def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) -> None:
     (row,) = scoring.scores([apart], BY)
     assert (row["total"], row["missing"], row["parsed"]) == (5, 2, 3)
@@ -38,7 +37,6 @@ def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) ->
     assert {row[name] for name in scoring.BINS} == {None}
 
 
-@pytest.mark.databases
 def test_changes_of_scores_add_up_to_what_was_parsed(apart: Run) -> None:
     rows = scoring.changes([apart], BY)
     assert [(row["change"], row["n"]) for row in rows] == [(-3, 1), (0, 1), (1, 1)]
@@ -46,7 +44,6 @@ def test_changes_of_scores_add_up_to_what_was_parsed(apart: Run) -> None:
     assert sum(row["share"] for row in rows) == pytest.approx(1)
 
 
-@pytest.mark.databases
 def test_scores_against_gold_stand_in_bins_below_the_top(project: Project) -> None:
     said = [10, 10, 9, 8, 7, 1, None]
     items = make_items(project, len(said))
@@ -58,7 +55,6 @@ def test_scores_against_gold_stand_in_bins_below_the_top(project: Project) -> No
     assert scoring.changes([run], BY) == []
 
 
-@pytest.mark.databases
 def test_a_change_of_repeats_goes_to_the_nearest_step(project: Project) -> None:
     (item,) = make_items(project, 1)
     # Means of 8 and 20 / 3: a change of -4/3.

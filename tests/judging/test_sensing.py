@@ -27,7 +27,6 @@ def run(project: Project) -> Run:
     return make_replied(project, "vanilla", zip([*errors, *calm], said, strict=True))
 
 
-@pytest.mark.databases
 def test_j_is_detection_minus_false_alarm(run: Run) -> None:
     row = rows_of(run)[None, None]
     assert (row["total"], row["missing"], row["errors"], row["invariant"]) == (34, 2, 20, 12)
@@ -49,7 +48,6 @@ def test_the_same_figures_come_again(run: Run) -> None:
     assert sensing.sensitivities([run]) == sensing.sensitivities([run])
 
 
-@pytest.mark.databases
 def test_of_an_item_asked_again_and_again_the_share_counts(run: Run) -> None:
     run.outcomes.filter(invariant=False, result="detected").update(share=0.8)
     run.outcomes.filter(invariant=False, result="undetected").update(share=0.4)

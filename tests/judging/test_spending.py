@@ -119,7 +119,6 @@ def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_ea
     assert money(budget) == (0, 0)
 
 
-@pytest.mark.databases
 def test_thirds_and_tenths_leave_no_rest(project: Project) -> None:
     """SQLite counts in binary fractions, in which 0.3 - 0.1 - 0.1 - 0.1 is below zero."""
     budget = Budget.objects.create(project=project, cap=Decimal(100))
@@ -176,7 +175,6 @@ def test_prices_below_what_a_column_holds_are_rounded_up_before_and_add_up(
     assert money(run)[0] == 0
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_together_never_pass_the_budget(
     project: Project, evaluator: ScriptedEvaluator

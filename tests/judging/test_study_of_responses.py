@@ -14,7 +14,7 @@ from judging.running import runs
 from tests.builders import make_item, make_project
 from tests.judging.builders_judging import answer_as, make_endpoint, make_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.databases]
+pytestmark = pytest.mark.django_db
 
 NOBODY = "http://127.0.0.1:1/v1"
 EVIDENCE = "line 1: The Loire rises in the Ardèche.\nline 2: It is 1006 km long."

@@ -20,7 +20,7 @@ from tests.judging.builders_judging import api_client, make_endpoint, make_run, 
 from tests.judging.test_making import NOBODY, answered, ended, make_prompts
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

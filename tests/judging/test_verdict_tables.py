@@ -29,7 +29,6 @@ def pairs(project: Project) -> Run:
     return make_replied(project, "pairwise", zip(items, replies, strict=True))
 
 
-@pytest.mark.databases
 def test_verdicts_are_counted_and_both_good_has_its_interval(pairs: Run) -> None:
     (row,) = verdicts.verdicts([pairs], BY)
     assert [row[name] for name in verdicts.DETAILS] == [2, 1, 3, 1, 4]
@@ -40,7 +39,6 @@ def test_verdicts_are_counted_and_both_good_has_its_interval(pairs: Run) -> None
     assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high))
 
 
-@pytest.mark.databases
 def test_the_order_effect_is_a_rate_of_parsed_pairs(pairs: Run) -> None:
     rows = {row["effect"]: row for row in verdicts.order([pairs], BY)}
     assert {name: row["n"] for name, row in rows.items()} == {
@@ -67,7 +65,6 @@ def test_single_scores_have_no_verdicts(project: Project) -> None:
     assert verdicts.verdicts([run], BY) == verdicts.order([run], BY) == []
 
 
-@pytest.mark.databases
 @pytest.mark.parametrize("votes", [False, True])
 def test_repeats_stand_beside_the_first_sample_alone(project: Project, votes: bool) -> None:
     said = [

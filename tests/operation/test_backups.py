@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,11 +18,17 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from django.utils import timezone
-from psycopg import sql
 
 from operation import backups, databases
 from operation.databases import Trouble
 from tests.conftest import ON_POSTGRESQL
+from tests.databases import (
+    drop_postgresql,
+    make_postgresql,
+    make_sqlite,
+    postgresql_template,
+    sqlite_template,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each process has one, and it is no part of what was saved.
@@ -53,7 +60,7 @@ class Place:
 
     def digests(self) -> dict[str, str]:
         """The digest of all rows of each table, in an order that does not depend on the place."""
-        with closing(self._connect()) as connection:
+        with closing(self.connect()) as connection:
             tables = [row[0] for row in connection.execute(TABLES[self.kind]).fetchall()]
             return {
                 table: digest(connection.execute(f'SELECT * FROM "{table}"').fetchall())
@@ -65,13 +72,18 @@ class Place:
     def kind(self) -> str:
         return urlsplit(self.url).scheme
 
-    def _connect(self) -> sqlite3.Connection | psycopg.Connection[tuple[object, ...]]:
+    def run(self, statement: str) -> list[tuple[object, ...]]:
+        """Rows of one statement, whose changes stay."""
+        with closing(self.connect()) as connection, connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def connect(self) -> sqlite3.Connection | psycopg.Connection[tuple[object, ...]]:
         if self.kind == "sqlite":
             return sqlite3.connect(self.url.removeprefix("sqlite:///"))
         return psycopg.connect(self.url)
 
 
-WORKER = "from judging.models import Worker; print(Worker.objects.{})"
 TABLES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
     "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
@@ -82,41 +94,44 @@ def digest(rows: list[tuple[object, ...]]) -> str:
     return hashlib.sha256("\n".join(sorted(map(repr, rows))).encode()).hexdigest()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
-    """Makes empty places by name, all on one kind of database."""
+Maker = Callable[..., Place]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def maker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Maker]:
+    """Makes places, all on one kind of database: empty ones, or copies of one that is in use."""
     made: list[str] = []
-    server = request.getfixturevalue("postgres") if request.param == "postgresql" else ""
+    kind = request.param
+    server = request.getfixturevalue("postgres_server") if kind == "postgresql" else ""
 
-    def make(name: str) -> Place:
-        var = tmp_path / name
-        var.mkdir()
+    def make(template: str = "") -> Place:
+        var = tmp_path_factory.mktemp("var")
         if not server:
-            return Place(f"sqlite:///{var}/blindspot.sqlite3", var)
-        database = f"blindspot_backup_{os.getpid()}_{name}"
-        made.append(database)
-        execute(server, "CREATE DATABASE {}", database)
-        return Place(f"{server.rpartition('/')[0]}/{database}", var)
+            path = var / "blindspot.sqlite3"
+            if template:
+                shutil.copyfile(template, path)
+            return Place(f"sqlite:///{path}", var)
+        made.append(f"blindspot_backup_{os.getpid()}_{len(made)}")
+        return Place(make_postgresql(server, made[-1], template=template or "template1"), var)
 
-    yield make
+    in_use = make(postgresql_template(server) if server else str(sqlite_template()))
+    in_use.did("import_items", "examples/items.jsonl", "--project", "legs", "--create")
+    in_use.did("createsuperuser", "--no-input", "--username", "admin", "--email", "a@b.example")
+
+    def make_place(*, used: bool = False) -> Place:
+        one = make(made[0] if server else in_use.url.removeprefix("sqlite:///")) if used else make()
+        if used:
+            (one.var / "archives").mkdir()
+            (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
+            (one.var / "exports").mkdir()
+            (one.var / "exports" / "export-1.csv").write_bytes(b"made again")
+        return one
+
+    yield make_place
     for database in made:
-        execute(server, "DROP DATABASE {} WITH (FORCE)", database)
-
-
-def execute(server: str, statement: str, database: str) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL(statement).format(sql.Identifier(database)))
-
-
-def furnish(one: Place) -> Place:
-    one.did("migrate", "-v", "0")
-    one.did("import_items", "examples/items.jsonl", "--project", "legs", "--create")
-    one.did("createsuperuser", "--no-input", "--username", "admin", "--email", "a@b.example")
-    (one.var / "archives").mkdir()
-    (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
-    (one.var / "exports").mkdir()
-    (one.var / "exports" / "export-1.csv").write_bytes(b"made again")
-    return one
+        drop_postgresql(server, database)
 
 
 def rewritten(source: Path, to: Path, parts: dict[str, bytes], **manifest: object) -> Path:
@@ -137,14 +152,19 @@ def rewritten(source: Path, to: Path, parts: dict[str, bytes], **manifest: objec
 
 @pytest.mark.processes
 def test_a_backup_brings_back_every_row_and_file_in_an_empty_place(
-    place: Callable[[str], Place], tmp_path: Path
+    maker: Maker, tmp_path: Path
 ) -> None:
-    here, there, file = furnish(place("here")), place("there"), tmp_path / "kept.zip"
-    here.did("shell", "-c", WORKER.format("create(process=1, alive_until='2100-01-01T00:00Z')"))
+    """Some ten seconds for each kind of database: seven commands, each a process of its own."""
+    here, there, file = maker(used=True), maker(), tmp_path / "kept.zip"
+    here.run(
+        "INSERT INTO judging_worker"
+        " (name, host, process, started_at, alive_until, slices, failures)"
+        " VALUES ('one', 'here', 1, '2026-01-01', '2100-01-01', 0, 0)"
+    )
     said = here.did("backup", str(file))
     assert "and 1 files" in said
     there.did("restore", str(file))
-    assert there.did("shell", "-c", WORKER.format("count()")).split()[-1] == "0"
+    assert there.run("SELECT COUNT(*) FROM judging_worker") == [(0,)]
     assert there.digests() == here.digests()
     assert (there.var / "archives" / "results-1.zip").read_bytes() == b"frozen"
     assert not (there.var / "exports").exists()
@@ -156,9 +176,10 @@ def test_a_backup_brings_back_every_row_and_file_in_an_empty_place(
 
 @pytest.mark.processes
 def test_what_is_there_is_lost_only_if_told_and_only_for_a_whole_backup(
-    place: Callable[[str], Place], tmp_path: Path
+    maker: Maker, tmp_path: Path
 ) -> None:
-    here, file = furnish(place("here")), tmp_path / "kept.zip"
+    """Some ten seconds for each kind of database: five commands, each a process of its own."""
+    here, file = maker(used=True), tmp_path / "kept.zip"
     here.did("backup", str(file))
     here.did("import_items", "examples/items.jsonl", "--project", "later", "--create")
     later = here.digests()
@@ -181,7 +202,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept")
     one = Place(f"sqlite:///{folder}/blindspot.sqlite3", folder / "var")
     one.var.mkdir()
-    one.did("migrate", "-v", "0")
+    make_sqlite(folder / "blindspot.sqlite3")
     (one.var / "archives").mkdir()
     (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
     one.did("backup", str(folder / "kept.zip"))

@@ -33,7 +33,6 @@ def told(*only: str) -> str:
     return " ".join(out.getvalue().split())
 
 
-@pytest.mark.databases
 @pytest.mark.django_db(transaction=True)
 def test_it_names_every_part_and_ends_badly_only_where_something_is_wrong(
     settings: SimpleNamespace, tmp_path: Path
@@ -129,7 +128,6 @@ def test_a_disk_that_is_nearly_full_is_told(
     assert checkup.disk().grade == grade
 
 
-@pytest.mark.databases
 @pytest.mark.django_db
 def test_jobs_that_wait_or_failed_are_told() -> None:
     project, now = make_project(), timezone.now()
@@ -141,7 +139,6 @@ def test_jobs_that_wait_or_failed_are_told() -> None:
     assert checkup.jobs().grade == Grade.WRONG
 
 
-@pytest.mark.databases
 @pytest.mark.django_db
 def test_an_import_that_waits_for_a_person_is_no_fault_of_a_worker() -> None:
     early, project = timezone.now() - timedelta(days=2), make_project()

@@ -16,7 +16,6 @@ from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint
 
 TOKEN = "a-token-of-twenty-characters"
-databases = pytest.mark.databases
 
 
 def numbers() -> dict[str, float]:
@@ -67,7 +66,6 @@ def test_nobody_makes_up_series(client: Client) -> None:
     assert 'method="other",route="none"' in metrics.exposition().decode()
 
 
-@databases
 @pytest.mark.django_db
 def test_jobs_are_counted_by_kind_and_state_with_the_oldest_that_waits() -> None:
     project, hour = make_project(), timedelta(hours=1)
@@ -81,7 +79,6 @@ def test_jobs_are_counted_by_kind_and_state_with_the_oldest_that_waits() -> None
     assert 3600 <= found["blindspot_job_oldest_seconds"] < 3700
 
 
-@databases
 @pytest.mark.django_db
 def test_requests_to_evaluators_are_counted_by_state_and_cause() -> None:
     endpoint, later = make_endpoint("https://evaluator.example/v1"), clock.now()
@@ -98,7 +95,6 @@ def test_requests_to_evaluators_are_counted_by_state_and_cause() -> None:
     assert found[f'blindspot_evaluator_request_oldest_seconds{{endpoint="{endpoint.name}"}}'] >= 0
 
 
-@databases
 @pytest.mark.django_db
 def test_workers_are_counted_with_what_they_did() -> None:
     life = living.Life(slices=3, failures=1)

@@ -13,8 +13,6 @@ from judging.models import Worker
 from operation import readiness
 from operation.findings import Grade
 
-databases = pytest.mark.databases
-
 
 def named(client: Client, query: str = "") -> dict[str, tuple[str, str]]:
     checks = client.get(f"/readyz{query}").json()["checks"]
@@ -27,7 +25,6 @@ def live(**values: object) -> None:
     Worker.objects.filter(name=life.name).update(**values)
 
 
-@databases
 @pytest.mark.django_db(transaction=True)
 def test_a_service_with_a_worker_that_gets_on_is_ready(client: Client) -> None:
     live(progressed_at=clock.now())
@@ -37,14 +34,12 @@ def test_a_service_with_a_worker_that_gets_on_is_ready(client: Client) -> None:
     assert {grade for grade, _ in named(client).values()} == {"fine"}
 
 
-@databases
 @pytest.mark.django_db(transaction=True)
 def test_without_a_worker_it_is_not_ready_and_says_why(client: Client) -> None:
     assert client.get("/readyz").status_code == 503
     assert named(client)["worker"] == ("wrong", "No worker is running.")
 
 
-@databases
 @pytest.mark.django_db
 def test_a_worker_that_lives_but_gets_nowhere_is_wrong() -> None:
     now = clock.now()
@@ -73,7 +68,6 @@ def test_a_worker_elsewhere_is_none_here() -> None:
     assert readiness.worker_here("here").says == "No worker is running."
 
 
-@databases
 @pytest.mark.django_db
 def test_a_migration_that_is_not_applied_is_named() -> None:
     assert readiness.migrations().grade == Grade.FINE

@@ -110,7 +110,6 @@ WAITS: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.databases
 @pytest.mark.redis
 @pytest.mark.parametrize("headers", WAITS, ids=["seconds", "milliseconds"])
 def test_a_wait_that_one_call_is_told_holds_for_all_workers(
@@ -172,7 +171,6 @@ def test_a_clock_that_jumps_makes_nobody_ask_twice(
     assert_asked_again_only_after_faults(evaluator)
 
 
-@pytest.mark.databases
 def test_what_a_worker_held_by_a_clock_that_was_ahead_is_not_held_for_longer(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:

@@ -68,7 +68,6 @@ def assert_all_on_record(run: Run) -> None:
     assert results(run).keys() == {"detected", "undetected"}
 
 
-@pytest.mark.databases
 @pytest.mark.redis
 def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run

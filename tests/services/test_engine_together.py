@@ -30,7 +30,6 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 
 
 # With Redis every process asks for both runs, without it each run is asked for by one of them.
-@pytest.mark.databases
 @pytest.mark.redis
 @pytest.mark.parametrize("limits", ["redis", "memory"])
 def test_two_processes_with_runs_that_want_the_same_send_each_request_once(

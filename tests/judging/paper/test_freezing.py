@@ -49,7 +49,6 @@ def vetted() -> Project:
 
 
 # On PostgreSQL too, whose archive is thawed in SQLite.
-@pytest.mark.databases
 @pytest.mark.parametrize("kind", MAKERS)
 def test_every_table_comes_out_the_same_elsewhere(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
@@ -65,7 +64,6 @@ def test_every_table_comes_out_the_same_elsewhere(
     assert all(one.startswith("the same") for one in said.values()), said
 
 
-@pytest.mark.databases
 def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
     vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,7 +75,6 @@ def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
     assert capsys.readouterr().out == printed
 
 
-@pytest.mark.databases
 def test_an_archive_of_what_was_thawed_is_the_same_bytes(
     vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,7 +202,6 @@ def test_a_broken_archive_leaves_no_file(vetted: Project, tmp_path: Path) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.databases
 def test_what_is_frozen_is_of_one_moment(tmp_path: Path) -> None:
     project = make_vetted()
 

@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(
     (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 )["services"]

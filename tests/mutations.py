@@ -1,0 +1,231 @@
+"""Whether the default lane notices when the code is broken: mutations drawn by a seed.
+
+    .venv/bin/python -m tests.mutations --seed 19 --number 30
+
+Each mutation turns one operator, constant or return value of a function into another, in a copy of
+the checkout. One run of the lane says which tests come by which of them; then each is switched on
+alone, and those tests run until one fails. What no test fails for is named, with its line.
+"""
+
+import argparse
+import ast
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = (
+    "annotation",
+    "charts",
+    "config",
+    "formats",
+    "judging",
+    "operation",
+    "perturbers",
+    "stats",
+)
+OTHER: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult,
+}  # fmt: skip
+# What a switched-on mutation may take before it counts as noticed: it may go round for ever.
+SECONDS = 1200
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """An expression of a file, by its place in bytes, and what stands there instead."""
+
+    path: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+def mutations(path: Path) -> Iterator[Mutation]:
+    """All of a file, in the order of their places."""
+    source = path.read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    tree = ast.parse(source)
+    for node in _inside_functions(tree):
+        for other in _others(node):
+            start = starts[node.lineno - 1] + node.col_offset
+            end = starts[node.end_lineno - 1] + node.end_col_offset
+            before, after = source[start:end].decode(), ast.unparse(other)
+            yield Mutation(str(path.relative_to(ROOT)), node.lineno, start, end, before, after)
+
+
+def _inside_functions(node: ast.AST, inside: bool = False) -> Iterator[ast.expr]:
+    """Expressions that run when a function does. Those in f-strings have no true places."""
+    if isinstance(node, ast.expr) and inside:
+        yield node
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    for name, part in ast.iter_fields(node):
+        runs = inside or (name == "body" and is_function)
+        for child in part if isinstance(part, list) else [part]:
+            is_docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if (
+                isinstance(child, ast.AST)
+                and not isinstance(child, ast.JoinedStr | ast.arguments | ast.match_case)
+                and name not in ("annotation", "decorator_list")
+                and not is_docstring
+            ):
+                yield from _inside_functions(child, runs)
+
+
+def _others(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.Compare(left, [op], [right]) if type(op) in OTHER:
+            yield ast.Compare(left, [OTHER[type(op)]()], [right])
+        case ast.BoolOp(op, values):
+            yield ast.BoolOp(OTHER[type(op)](), values)
+        case ast.BinOp(left, op, right) if type(op) in OTHER and not _is_text(left, right):
+            yield ast.BinOp(left, OTHER[type(op)](), right)
+        case ast.UnaryOp(ast.Not(), inner):
+            yield inner
+        case ast.Constant(bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(int() as value):
+            yield ast.Constant(value + 1)
+        case ast.IfExp(test, body, orelse):
+            yield ast.IfExp(test, orelse, body)
+
+
+def _is_text(*parts: ast.expr) -> bool:
+    return any(
+        isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
+        or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+        for part in parts
+    )
+
+
+def drawn(seed: int, number: int) -> list[Mutation]:
+    """So many, each of another folder until all have had one, so that no large package has most."""
+    dice = random.Random(seed)
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    folders: dict[str, list[Mutation]] = defaultdict(list)
+    for name in sorted(listed):
+        path = Path(name)
+        if path.parts[0] in PACKAGES and "migrations" not in path.parts:
+            folders[str(path.parent)] += mutations(ROOT / path)
+    found: list[Mutation] = []
+    while len(found) < number:
+        order = sorted(folder for folder, left in folders.items() if left)
+        for folder in dice.sample(order, min(len(order), number - len(found))):
+            one = dice.choice(folders[folder])
+            folders[folder].remove(one)
+            found.append(one)
+    return found
+
+
+SWITCH = '''"""Which mutation is on, and which tests come by which."""
+
+import os
+from pathlib import Path
+
+ON = os.environ.get("MUTATION", "")
+SEEN: set[tuple[str, str]] = set()
+
+
+def on(number: str) -> bool:
+    if ON:
+        return number == ON
+    test = os.environ.get("PYTEST_CURRENT_TEST", "at import")
+    if (number, test) not in SEEN:
+        SEEN.add((number, test))
+        with (Path(__file__).parent / f"seen-{os.getpid()}.txt").open("a") as file:
+            file.write(f"{number}\\t{test}\\n")
+    return False
+'''
+
+
+def write_all(every: list[Mutation], copy: Path) -> None:
+    """Each mutation beside what it replaces, with a switch that is off."""
+    (copy / "mutating.py").write_text(SWITCH)
+    by_file: dict[str, list[tuple[int, Mutation]]] = defaultdict(list)
+    for number, one in enumerate(every, start=1):
+        by_file[one.path].append((number, one))
+    for name, held in by_file.items():
+        source = (copy / name).read_bytes()
+        # From the end on, so that places before stay true; the inner of two that nest comes first.
+        for number, one in sorted(held, key=lambda pair: -pair[1].start):
+            inner = source[one.start : one.end].decode()
+            switched = f"(({one.after}) if __import__('mutating').on('{number}') else ({inner}))"
+            source = source[: one.start] + switched.encode() + source[one.end :]
+        (copy / name).write_bytes(source)
+
+
+def run(copy: Path, *words: str, mutation: str = "") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"MUTATION": mutation}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    return subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, timeout=SECONDS
+    )
+
+
+def is_noticed(copy: Path, number: int, tests: set[str]) -> str:
+    """The first test that fails for a mutation; empty if none does."""
+    # Those that come by it, then their whole files, of which a fixture may have come by it.
+    files = {test.partition("::")[0] for test in tests}
+    for chosen in ([],) if "at import" in tests else (sorted(tests), sorted(files)):
+        (copy / "chosen.txt").write_text("\n".join(chosen))
+        try:
+            ended = run(copy, "-x", *(["@chosen.txt"] if chosen else []), mutation=str(number))
+        except subprocess.TimeoutExpired:
+            return f"none ended within {SECONDS} s"
+        if ended.returncode:
+            lines = ended.stdout.splitlines()
+            failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+            return failed[0] if failed else ended.stdout[-300:] + ended.stderr[-300:]
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seed", type=int, default=19)
+    parser.add_argument("--number", type=int, default=30)
+    options = parser.parse_args()
+    every = drawn(options.seed, options.number)
+    for number, one in enumerate(every, start=1):
+        print(f"{number}: {one.path}:{one.line}: {one.before!r} -> {one.after!r}")
+    with tempfile.TemporaryDirectory(prefix="blindspot-mutations-") as folder:
+        copy = Path(folder) / "copy"
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
+        os.environ.setdefault("SHARED_DATA", str(ROOT.parent / "shared" / "data"))
+        write_all(every, copy)
+        print(run(copy).stdout.splitlines()[-1], flush=True)
+        seen: dict[int, set[str]] = defaultdict(set)
+        for path in copy.glob("seen-*.txt"):
+            for line in path.read_text().splitlines():
+                number, _, test = line.partition("\t")
+                seen[int(number)].add(test.rpartition(" (")[0] or test)
+        missed = 0
+        for number, one in enumerate(every, start=1):
+            told = is_noticed(copy, number, seen[number]) if seen[number] else ""
+            missed += not told
+            print(
+                f"{number}: {one.path}:{one.line}: {told or 'NOT NOTICED'}"
+                f" ({len(seen[number])} tests come by it)",
+                flush=True,
+            )
+    print(f"{len(every) - missed} of {len(every)} noticed")
+    return 1 if missed > len(every) // 10 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,6 +32,8 @@ from tests import databases
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
+# Folders and files of tests that take long, most of all first.
+LONG = ("services/", "browser/", "operation/", "judging/paper/", "config/", "test_", "judging/")
 # Seconds that a test may take without saying why.
 SLOW = 5.0
 IN_CI = os.environ.get("CI") == "true"
@@ -81,6 +83,11 @@ def pytest_configure() -> None:
     schemapi.enable_debug_mode()
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than cores: some tests wait, for a browser, a worker or a clock."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run each test where it can show something.
 
@@ -90,10 +97,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     keep = _asks_a_database if ON_POSTGRESQL else _can_run_on_sqlite
     kept = [item for item in items if keep(item)]
     config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
-    items[:] = kept
+    # Files go to the processes whole and in this order: what takes long begins first.
+    items[:] = sorted(kept, key=_is_short)
     for item in kept:
         if not getattr(item, "obj", None).__doc__:
             item.user_properties.append(("docstring", ""))
+
+
+def _is_short(item: pytest.Item) -> int:
+    path = item.path.relative_to(ROOT / "tests").as_posix()
+    known = [place for place, begins in enumerate(LONG) if path.startswith(begins)]
+    return known[0] if known else len(LONG)
 
 
 def _can_run_on_sqlite(item: pytest.Item) -> bool:

@@ -157,6 +157,7 @@ def browser(people: Cast) -> Client:
 
 
 def test_every_page_shows_them_as_texts(addresses: list[str], browser: Client) -> None:
+    """Some seconds: every page of the site is made."""
     shown = 0
     for address in addresses:
         found = browser.get(address)

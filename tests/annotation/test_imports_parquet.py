@@ -87,6 +87,7 @@ for _ in range(15):
 def test_what_is_made_to_do_harm_is_refused_in_words(
     people: Cast, content: bytes, told: str
 ) -> None:
+    """Some seconds for the one that unpacks to 1.8 GB, of which as much is unpacked as may be."""
     answer = sent(people, content)
     assert (answer.status_code, Job.objects.count()) == (422, 0)
     assert told in answer.content.decode()

@@ -330,6 +330,7 @@ PROJECTS = st.tuples(
 def test_any_interleaving_keeps_the_rules(
     project: tuple[int, int, bool, bool], acts: list[tuple[Any, int, int]]
 ) -> None:
+    """Some ten seconds: after each of up to forty acts of a day, all rules are checked anew."""
     with transaction.atomic():
         day = begin(*project)
         for act, who, pick in acts:

@@ -117,6 +117,7 @@ def test_from_ten_prompts_to_figures(
     worker: Bell,
     tmp_path: Path,
 ) -> None:
+    """Half a minute: all of a study, from its prompts to its figures."""
     make_endpoint(evaluator, name="model")
     path = tmp_path / "prompts.csv"
     with path.open("w", encoding="utf-8", newline="") as stream:

@@ -31,6 +31,7 @@ def member() -> Membership:
 
 
 def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Membership) -> None:
+    """Twenty seconds: so many items, each waited for as a person does."""
     page = label_screen(open_page, member)
     for number in range(1, 6):
         choose(page, "1", f"item-{number + 1:02}")

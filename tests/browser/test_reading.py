@@ -296,6 +296,7 @@ def test_several_golds_and_a_response_are_read_without_a_difference(
 def test_axe_finds_nothing_in_any_view(
     open_page: OpenPage, member: Membership, width: int, scheme: str
 ) -> None:
+    """Some seconds: axe looks through each of the five views."""
     table = "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n# Title\n\n> said\n"
     changed_item(
         member, GOLD + table + FILLER * 30, PERTURBED + table.replace("2", "3") + FILLER * 30

@@ -136,6 +136,7 @@ def chart_is_cut(page: Page) -> bool:
 def test_every_view_has_a_chart_and_a_table_that_all_can_read(
     open_page: OpenPage, tmp_path: Path, home: str
 ) -> None:
+    """Up to half a minute: every view of every page is opened, drawn and looked through by axe."""
     make, *_ = HOMES[home]
     project = make(tmp_path)
     index = reverse("results", args=[project.slug])

@@ -81,6 +81,7 @@ def test_from_the_price_to_the_archive(
     evaluator: ScriptedEvaluator,
     worker: Bell,
 ) -> None:
+    """Some twenty seconds: a whole run, from its form to its archive."""
     make_responses(project, ["error", "no_error"] * (ITEMS // 2))
     make_endpoint(
         evaluator, name="judge", price_in=Decimal("2.5"), price_out=Decimal(10), in_flight=4
@@ -161,6 +162,7 @@ def made(project: Project, evaluator: ScriptedEvaluator) -> None:
 def test_the_pages_on_which_runs_are_made(
     open_page: OpenPage, evaluator: ScriptedEvaluator, width: int, scheme: str
 ) -> None:
+    """Some seconds: every page on the way is opened and looked through by axe."""
     project = make_project("fbi")
     lead = make_member(project, role="lead")
     made(project, evaluator)

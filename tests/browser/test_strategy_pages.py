@@ -43,6 +43,7 @@ def change(page: Page, old: str, new: str) -> None:
 def test_a_strategy_is_copied_broken_mended_tried_and_stored(
     open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
 ) -> None:
+    """Some seconds: five pages one after the other, each looked through by axe."""
     make_items(project, 3)
     hostile(project)
     make_endpoint("https://evaluator.example/v1", name="judge")

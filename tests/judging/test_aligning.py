@@ -362,6 +362,7 @@ TABLES = (
 def test_every_table_of_people_says_the_same_by_command_and_api_in_its_columns(
     rated: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Some seconds: every table of people is made three times, with its draws."""
     program = api_client(make_member(rated, role="researcher"))
     for name in TABLES:
         call_command("results", name, project="p", format="json", by="language")

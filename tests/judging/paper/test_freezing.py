@@ -53,6 +53,7 @@ def vetted() -> Project:
 def test_every_table_comes_out_the_same_elsewhere(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Some seconds: the archive is loaded and compared by a command, a process of its own."""
     project = MAKERS[kind](tmp_path)
     path = archive(project, tmp_path / "results.zip")
     call_command("results", archive=path)
@@ -67,6 +68,7 @@ def test_every_table_comes_out_the_same_elsewhere(
 def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
     vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Some seconds: the archive is loaded and printed by two commands."""
     path = archive(vetted, tmp_path / "results.zip")
     options = {"run": [1, 3], "by": "category", "format": "csv"}
     call_command("results", "undetected", project="fbi", **options)
@@ -78,6 +80,7 @@ def test_a_table_of_an_archive_is_printed_as_the_project_prints_it(
 def test_an_archive_of_what_was_thawed_is_the_same_bytes(
     vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Fifteen seconds: two archives with 23 charts each, and three commands."""
     path, again, terms = (tmp_path / name for name in ("one.zip", "again.zip", "terms.txt"))
     terms.write_text("CC0")
     call_command("freeze_results", project="fbi", output=path, license=terms)
@@ -125,6 +128,7 @@ def test_nobody_s_account_and_no_text_is_in_an_archive(vetted: Project, tmp_path
 def test_doses_and_penalties_are_the_same_elsewhere_however_they_are_grouped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Some seconds: an archive is loaded and asked by three commands."""
     path = archive(make_dosed(), tmp_path / "results.zip")
     with elsewhere.opened(path) as there:
         for table, column in (("doses", "dose"), ("penalties", "expected")):
@@ -183,6 +187,7 @@ def test_rows_name_each_other_without_ids(vetted: Project, tmp_path: Path) -> No
 def test_some_runs_bring_those_that_their_figures_rest_on(
     vetted: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Some seconds: an archive is loaded and asked by two commands."""
     path = archive(vetted, tmp_path / "results.zip", numbers=[1])
     with zipfile.ZipFile(path) as held:
         facts = json.loads(held.read("MANIFEST.json"))

@@ -4,7 +4,8 @@
 
 Each mutation turns one operator, constant or return value of a function into another, in a copy of
 the checkout. One run of the lane says which tests come by which of them; then each is switched on
-alone, and those tests run until one fails. What no test fails for is named, with its line.
+alone, and those tests run until one fails. What no test fails for is named, with its line. Other
+words go to pytest in the first run, as `--ignore tests/browser`.
 """
 
 import argparse
@@ -38,6 +39,8 @@ OTHER: dict[type, type] = {
 }  # fmt: skip
 # What a switched-on mutation may take before it counts as noticed: it may go round for ever.
 SECONDS = 1200
+# So many tests are done before other processes would have started.
+A_FEW = 60
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,9 @@ def is_noticed(copy: Path, number: int, tests: set[str]) -> str:
     for chosen in ([],) if "at import" in tests else (sorted(tests), sorted(files)):
         (copy / "chosen.txt").write_text("\n".join(chosen))
         try:
-            ended = run(copy, "-x", *(["@chosen.txt"] if chosen else []), mutation=str(number))
+            words = ["@chosen.txt"] if chosen else []
+            words += ["-n", "0"] if len(chosen) in range(1, A_FEW) else []
+            ended = run(copy, "-x", *words, mutation=str(number))
         except subprocess.TimeoutExpired:
             return f"none ended within {SECONDS} s"
         if ended.returncode:
@@ -199,7 +204,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=19)
     parser.add_argument("--number", type=int, default=30)
-    options = parser.parse_args()
+    options, words = parser.parse_known_args()
     every = drawn(options.seed, options.number)
     for number, one in enumerate(every, start=1):
         print(f"{number}: {one.path}:{one.line}: {one.before!r} -> {one.after!r}")
@@ -208,7 +213,7 @@ def main() -> int:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         os.environ.setdefault("SHARED_DATA", str(ROOT.parent / "shared" / "data"))
         write_all(every, copy)
-        print(run(copy).stdout.splitlines()[-1], flush=True)
+        print(run(copy, *words).stdout.splitlines()[-1], flush=True)
         seen: dict[int, set[str]] = defaultdict(set)
         for path in copy.glob("seen-*.txt"):
             for line in path.read_text().splitlines():

@@ -39,6 +39,7 @@ def common_subsequence(left: Sequence[str], right: Sequence[str]) -> list[list[i
 def test_the_published_archive_is_counted_and_scored_as_the_study_and_rouge_score_do(
     shared_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Some seconds: the published archive is brought in and scored whole."""
     archive = str(shared_data / "fbi" / "data.zip")
     call_command("import_items", archive, project="fbi", create=True, accept=True, verbosity=0)
     capsys.readouterr()

@@ -169,6 +169,7 @@ def test_the_worker_command_works_and_its_health_check_sees_it(
 def test_what_a_page_asks_of_a_deployment_its_worker_makes(
     environment: dict[str, str], started: Processes
 ) -> None:
+    """Some fifteen seconds: a web server and a worker start, and two commands before them."""
     manage(environment, "import_items", "examples/items.jsonl", "--project", "legs", "--create")
     who = {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
     admin = ("--username", "admin", "--email", "admin@blindspot.example")

@@ -73,6 +73,7 @@ def assert_all_on_record(run: Run, items: int = ITEMS) -> None:
 def test_crowds_and_broken_replies_lose_nothing_and_pay_nothing_twice(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
+    """Some seconds: what is refused is asked again after longer and longer pauses."""
     faults = {"rate_limited": "0.1", "broken_json": "0.05"}
     evaluator.script = Script(latency=0.02, faults=faults)
     run = make(evaluator, strategy)
@@ -88,6 +89,7 @@ def test_crowds_and_broken_replies_lose_nothing_and_pay_nothing_twice(
 def test_replies_of_no_use_are_paid_for_once_and_counted_by_their_cause(
     evaluator: ScriptedEvaluator, processes: Processes
 ) -> None:
+    """Some seconds: what is refused is asked again after longer and longer pauses."""
     odd = {"truncated": "truncated", "no_json": "unparsable", "echoed": "echoed"}
     faults = {"rate_limited": "0.1", **dict.fromkeys(odd, "0.05")}
     evaluator.script = Script(latency=0.02, faults=faults)
@@ -115,6 +117,7 @@ WAITS: list[dict[str, str]] = [
 def test_a_wait_that_one_call_is_told_holds_for_all_workers(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str, headers: dict[str, str]
 ) -> None:
+    """Up to twenty seconds: all wait a second or so whenever one is told to."""
     in_flight, items = 4, 80
     # 16 of 80 on average: three or fewer come once in ten thousand times.
     faults = {"rate_limited": "0.2"}
@@ -137,6 +140,7 @@ def test_a_wait_that_one_call_is_told_holds_for_all_workers(
 def test_calls_that_hang_hold_up_no_others_and_are_tried_again(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
+    """Some ten seconds: what hangs is given up after five."""
     evaluator.script = Script(latency=0.02, faults={"hang": "0.03"})
     run = make(evaluator, strategy, timeout=5)
     processes.bell()
@@ -153,6 +157,7 @@ def test_calls_that_hang_hold_up_no_others_and_are_tried_again(
 def test_an_evaluator_that_only_hangs_ends_as_timed_out(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
+    """Some seconds: three tries of a second, with a longer pause before each."""
     evaluator.script = Script(faults={"hang": ""})
     run = make(evaluator, strategy, items=5, timeout=1)
     processes.bell()
@@ -174,6 +179,7 @@ def test_a_clock_that_jumps_makes_nobody_ask_twice(
 def test_what_a_worker_held_by_a_clock_that_was_ahead_is_not_held_for_longer(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
+    """Fifteen seconds: what the killed worker held runs out by the true clock first."""
     run = make(evaluator, strategy, in_flight=4)
     worker = processes.bell("--ahead", "3600")
     reach(evaluator, 20)
@@ -202,6 +208,7 @@ def test_two_workers_one_with_a_wrong_clock_ask_each_request_once(
 def test_eight_workers_together_spend_no_more_than_run_and_project_may(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
+    """Twenty-five seconds: eight workers start on two cores."""
     cap, budget = Decimal("0.2"), Decimal("0.5")
     prices = {"price_in": Decimal(10), "price_out": Decimal(10)}
     project = make_project()

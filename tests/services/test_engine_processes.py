@@ -72,6 +72,7 @@ def assert_all_on_record(run: Run) -> None:
 def test_a_run_survives_that_redis_and_then_its_worker_are_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
+    """Half a minute: two workers start, and what the killed one held has to run out."""
     broker, worker = processes.redis(), processes.worker()
     reach(evaluator, 0.15 * CALLS)
     kill(broker)
@@ -99,6 +100,7 @@ def refused(processes: Processes) -> int:
 def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
+    """Half a minute: two servers start, and what the killed one held has to run out."""
     server = processes.server()
     reach(evaluator, 0.3 * CALLS)
     killed = kill_in_step(server, evaluator)
@@ -113,6 +115,7 @@ def test_a_run_survives_that_the_one_process_of_the_embedded_default_is_killed(
 def test_a_worker_that_is_told_to_end_waits_for_no_answer_and_leaves_nothing_leased(
     evaluator: ScriptedEvaluator, processes: Processes, run: Run
 ) -> None:
+    """Some ten seconds: a worker starts, and ends within the time that a container has."""
     evaluator.script = Script(faults={"hang": ""})
     Endpoint.objects.update(timeout=2 * PATIENCE)
     processes.redis()

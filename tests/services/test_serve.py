@@ -60,6 +60,7 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 def test_one_process_answers_and_stops_in_order_within_ten_seconds(
     server: tuple[subprocess.Popen[str], int], number: signal.Signals
 ) -> None:
+    """Some ten seconds: a server starts on an empty folder and makes all tables."""
     process, port = server
     assert status(f"http://127.0.0.1:{port}/accounts/login/") == 200
     process.send_signal(number)

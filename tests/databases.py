@@ -108,6 +108,8 @@ def make_postgresql(server: str, name: str, template: str = "template1") -> str:
     with psycopg.connect(server, autocommit=True) as connection:
         # One copy of a template at a time: PostgreSQL refuses it to others meanwhile.
         connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [template])
+        # A run that was killed may have left one of this name.
+        _run(connection, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
         _run(connection, "CREATE DATABASE {} TEMPLATE {}", name, template)
     return named(server, name)
 

@@ -33,7 +33,10 @@ from tests import databases
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 # Folders and files of tests that take long, most of all first.
-LONG = ("services/", "browser/", "operation/", "judging/paper/", "config/", "test_", "judging/")
+LONG = (
+    *("services/", "browser/", "annotation/test_queue_properties", "operation/", "judging/paper/"),
+    *("config/", "test_", "judging/"),
+)
 # Seconds that a test may take without saying why.
 SLOW = 5.0
 IN_CI = os.environ.get("CI") == "true"

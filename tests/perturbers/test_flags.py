@@ -46,6 +46,22 @@ def test_what_begins_and_ends_alike_is_of_one_language_unless_much_is_between() 
     assert language(f"{GOLD * 8} {sums}", f"{GERMAN * 8} {sums}") != ""
 
 
+NAMES = [
+    *("Ada", "Grace", "Alan", "Kurt", "Emmy", "Sofia", "Mary", "Hedy", "Rosa", "Lise", "Vera"),
+    *("Jane", "Rita", "Nora", "Ines"),
+]
+
+
+@pytest.mark.parametrize(
+    ("shared", "said"), [(15, ""), (14, "It reads as German, the gold answer as English.")]
+)
+def test_what_shares_three_in_four_of_its_words_is_of_one_language(shared: int, said: str) -> None:
+    gold = ["the", "and", "of", "to", "is", *NAMES]
+    # Twenty words, of which so many are the gold answer's.
+    response = ["der", "die", "das", "ist", "nicht", "ein"][: 20 - shared] + NAMES[:shared][::-1]
+    assert language(" ".join(gold), " ".join(response)) == said
+
+
 def test_another_language_or_script_is_seen() -> None:
     long = GOLD + " The flowers of the meadow are what it is for, and that is not all of it."
     assert "language" in rules("grammar", GERMAN, long)

@@ -42,8 +42,6 @@ SLOW = 5.0
 IN_CI = os.environ.get("CI") == "true"
 ON_POSTGRESQL = os.environ.get("DATABASE_URL", "").startswith("postgres")
 POSTGRESQL = "postgresql://127.0.0.1:5432/postgres"
-# On PostgreSQL there is no other database to run anything on.
-collect_ignore = ["services/test_on_postgresql.py"] if ON_POSTGRESQL else []
 
 
 def lacking(message: str) -> NoReturn:
@@ -88,14 +86,14 @@ def pytest_configure() -> None:
 
 def pytest_xdist_auto_num_workers() -> int:
     """One more than cores: some tests wait, for a browser, a worker or a clock."""
-    return len(os.sched_getaffinity(0)) + 1
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run each test where it can show something.
 
     What asks no database, and what the browser makes of the pages, is the same on both: SQLite's
-    run has it. What only PostgreSQL can show, SQLite's run leaves to `test_on_postgresql.py`.
+    run has it. What only PostgreSQL can show, SQLite's run leaves to `make test-postgresql`.
     """
     keep = _asks_a_database if ON_POSTGRESQL else _can_run_on_sqlite
     kept = [item for item in items if keep(item)]

@@ -1,9 +1,7 @@
 """A person reads an item: every way to see its texts, from change to change, by keyboard."""
 
-from pathlib import Path
 from typing import Any
 
-import axe_playwright_python
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -12,11 +10,11 @@ from annotation import tasktypes
 from annotation.models import Membership, TaskTypeVersion
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import said
+from tests.browser.test_accessibility import violations
 from tests.builders import make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 GOLD = "The bridge of $x^2$ is 5 km long.\n\n- It is **old**.\n- It stands.\n"
 PERTURBED = "The bridge of $x^3$ is 5 miles long.\n\n* It is **old**.\n- It never stands.\n"
 FILLER = "This line is the same in both of the answers, word for word.\n\n"
@@ -51,14 +49,6 @@ def vet(open_page: OpenPage, member: Membership, **options: Any) -> Page:
 
 def changed_item(member: Membership, gold: str = GOLD, perturbed: str = PERTURBED) -> None:
     make_item(member.project, "item-01", texts={"gold": gold, "perturbed": perturbed})
-
-
-def violations(page: Page) -> list[str]:
-    page.evaluate(AXE)
-    found: dict[str, Any] = page.evaluate("axe.run()")
-    return [
-        f"{rule['id']}: {node['target']}" for rule in found["violations"] for node in rule["nodes"]
-    ]
 
 
 def is_in_view(page: Page, number: str) -> bool:

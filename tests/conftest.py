@@ -26,6 +26,7 @@ from playwright.sync_api import Browser, sync_playwright
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from annotation import programs
+from annotation.memory import memory
 from annotation.programs import Ended
 from config import celery_app
 from tests import databases
@@ -181,6 +182,12 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> None:
+    """Rows may have the ids of those of a test before, and what a process remembers goes by ids."""
+    memory.clear()
 
 
 @pytest.fixture(autouse=True, scope="session")

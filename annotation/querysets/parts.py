@@ -11,7 +11,7 @@ One = TypeVar("One")
 
 # As many texts as can be held at once without being felt, and few enough queries.
 PART = 1_000
-# So many rows of some kilobytes PostgreSQL sends at once, and makes the next ones meanwhile.
+# So many rows of some kilobytes PostgreSQL sends at once.
 SENT = 100
 
 
@@ -36,16 +36,15 @@ def batched(some: Iterable[One], size: int) -> Iterator[list[One]]:
 def streamed(
     found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
-    """What is `told` of all rows, in their order, as the database has it, so JSON as its text.
-
-    PostgreSQL works ahead of who reads. Until the last row is read nothing else can be asked of
-    it on this connection.
-    """
+    """What is `told` of all rows, in their order, as the database has it, so JSON as its text."""
     if connection.vendor == "postgresql":
-        sql, values = told(found).query.sql_with_params()
-        connection.ensure_connection()
-        with connection.connection.cursor() as cursor:
-            yield from cursor.stream(sql, values, size=SENT)
+        # By a cursor of the server, which leaves the connection free between two fetches. Whoever
+        # fails half-way has to roll back first, and psycopg's `stream` lets nothing else through
+        # as long as a frame of the error holds it: that waited for ever.
+        with connection.chunked_cursor() as cursor:
+            cursor.execute(*told(found).query.sql_with_params())
+            while rows := cursor.fetchmany(SENT):
+                yield from rows
         return
     order = found.query.order_by
     for ids in in_parts(found):

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation import jobs, perturbing
+from annotation import jobs, perturbing, programs
 from annotation.models import Job, Membership, Project
 from annotation.perturbing import Tally, Wish
 from annotation.vetting import EVERYBODY, Vetting
@@ -75,6 +75,7 @@ def make(job: Job) -> Tally:
 
     def told(done: int, total: int) -> None:
         jobs.note(job, done=done, total=total)
+        programs.alive()
 
     return perturbing.make(job.project, wish, Vetting.of(said), member=job.member, told=told)
 

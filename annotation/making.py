@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from annotation import assigning, importing, tasktypes, taxonomy, writing
+from annotation import assigning, importing, programs, tasktypes, taxonomy, writing
 from annotation.importing.returned import Made
 from annotation.models import (
     Event,
@@ -84,7 +84,9 @@ def bring(
     keys: list[str] = []
 
     def noted() -> Iterator[importing.Draft | BadRow]:
-        for draft in importing.check(rows, tasktypes.of_project(project)):
+        for number, draft in enumerate(importing.check(rows, tasktypes.of_project(project))):
+            if number % BATCH == 0:
+                programs.alive()
             if isinstance(draft, importing.Draft):
                 keys.append(draft.key)
             yield draft
@@ -112,6 +114,7 @@ def answer(
     for batch in batched(answers, BATCH):
         with writing.transact():
             keys += _answered(project, name, batch, done.report)
+        programs.alive()
     _share_out(project, keys, vetting, done)
     _record("answers", project, member, done)
     return done
@@ -169,6 +172,7 @@ def _share_out(project: Project, keys: Sequence[str], vetting: Vetting, done: Br
     made = Item.objects.in_project(project).originals().of_tests()
     fit: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for part in batched(keys, 500):
+        programs.alive()
         rows = made.with_keys(part).values_list("category", "key", "pk", "flags")
         for category, key, pk, flags in rows:
             if not vetting.aside.intersection(flags):
@@ -178,7 +182,9 @@ def _share_out(project: Project, keys: Sequence[str], vetting: Vetting, done: Br
     done.opened = _give_places(project, [pk for pk in everything if pk in drawn])
     if vetting.accept:
         done.accepted = _accept(project, [pk for pk in everything if pk not in drawn])
-    done.waiting = sum(waiting(project).with_keys(part).count() for part in batched(keys, 500))
+    for part in batched(keys, 500):
+        programs.alive()
+        done.waiting += waiting(project).with_keys(part).count()
 
 
 def _drawn(project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int) -> list[int]:
@@ -200,6 +206,7 @@ def _give_places(project: Project, ids: Sequence[int]) -> int:
             slots = [slot for item in found for slot in assigning.slots_for(project, item)]
             Slot.objects.bulk_create(slots)
             given += len(found)
+        programs.alive()
     return given
 
 
@@ -214,6 +221,7 @@ def _accept(project: Project, ids: Sequence[int]) -> int:
             made = [_accepted(item, item.category in unchanging) for item in found]
             Resolution.objects.bulk_create(made)
             accepted += len(made)
+        programs.alive()
     return accepted
 
 

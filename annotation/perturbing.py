@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import Count, F, Q
 
-from annotation import answers, importing, making, tasktypes, taxonomy
+from annotation import answers, importing, making, programs, tasktypes, taxonomy
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import Made
 from annotation.making import Brought
@@ -155,6 +155,7 @@ def make(
 
     done.brought = making.bring(project, noted(), vetting, member=member)
     for part in batched(keys, 500):
+        programs.alive()
         found = Item.objects.in_project(project).with_keys(part)
         done.flagged.update(one for flags in found.values_list("flags", flat=True) for one in flags)
     _record(project, wish, done, member)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,14 @@ from typing import IO
 
 LOOK_EVERY = 0.2
 TOLD_EVERY = 1.0
+# Seconds after which a program that tells nothing hangs: far longer than any of its steps takes.
+SILENT = 300.0
+HANGS = (
+    "It told nothing for five minutes, so it was ended. Try again. If it happens again, tell who"
+    " runs this site."
+)
+# Set for programs that a worker started, which hears what they tell.
+HEARD = "BLINDSPOT_WORKER_HEARS"
 # In which the last line that is said ends, and most begin: what a job tells as JSON, with the first
 # problems in whatever script, has to be whole.
 END_BYTES = 64_000
@@ -35,20 +44,38 @@ def run(
 ) -> Ended:
     """Run a program until it ends or is `stopped`, and `hold` what it works on every so many
     seconds; often enough for who looks on, the last line that it printed is `told`. Whatever ends
-    the waiting ends the program."""
+    the waiting ends the program; so does SILENT seconds in which it wrote nothing at all."""
     with TemporaryFile() as said, TemporaryFile() as printed:
-        made = subprocess.Popen(command, stdout=printed, stderr=said)
+        heard = os.environ | {HEARD: "1"}
+        made = subprocess.Popen(command, stdout=printed, stderr=said, env=heard)
         regularly = [
             _Regular(every, hold),
             _Regular(TOLD_EVERY, lambda: told(_last_line(printed))),
         ]
         try:
-            ended = _wait(made, stopped, regularly)
+            ended = _wait(made, stopped, regularly, lambda: _size(said) + _size(printed))
+        except _Silent:
+            return Ended(1, HANGS)
         finally:
             made.kill()
             made.wait()
         last = _last_line(said) or "It was ended."
         return Ended(made.returncode if ended else None, last[:500], _last_line(printed))
+
+
+def alive() -> None:
+    """Tell the worker that started this program that it gets on; nothing where there is none.
+
+    Whatever a worker has done by a program calls this after each step: all that takes longer than
+    some seconds is done in steps.
+    """
+    if os.environ.get(HEARD):
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+
+
+class _Silent(Exception):
+    """The program told nothing for SILENT seconds."""
 
 
 @dataclass
@@ -68,22 +95,32 @@ class _Regular:
 
 
 def _wait(
-    made: "subprocess.Popen[bytes]", stopped: Callable[[], bool], regularly: Sequence[_Regular]
+    made: "subprocess.Popen[bytes]",
+    stopped: Callable[[], bool],
+    regularly: Sequence[_Regular],
+    written: Callable[[], int],
 ) -> bool:
-    """Until the program ends or is to be stopped; whether it ended."""
+    """Until the program ends or is to be stopped; whether it ended. `_Silent` if it hangs."""
+    heard, since = written(), time.monotonic()
     while made.poll() is None:
         if stopped():
             return False
+        if written() > heard:
+            heard, since = written(), time.monotonic()
+        elif time.monotonic() - since > SILENT:
+            raise _Silent
         for each in regularly:
             each.look()
         time.sleep(LOOK_EVERY)
     return True
 
 
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
 def _last_line(file: IO[bytes]) -> str:
     # The program writes where the file's own place is: reading must not move it.
-    number = file.fileno()
-    size = os.fstat(number).st_size
-    end = os.pread(number, END_BYTES, max(0, size - END_BYTES))
+    end = os.pread(file.fileno(), END_BYTES, max(0, _size(file) - END_BYTES))
     lines = end.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -19,6 +19,8 @@ from formats.rows import FormatError, Limits
 MANIFEST = "MANIFEST.json"
 MANIFEST_BYTES = 4_000_000
 AT_A_TIME = 1 << 20
+# Whoever waits for an archive hears that it grows every so many bytes of a file.
+TELL_EVERY = 1 << 24
 
 # Before any clock, and as an ordinary file that everybody may read on a system with such rights.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -33,9 +35,9 @@ Opener = Callable[[], AbstractContextManager[BinaryIO]]
 class Member(RawIOBase):
     """A file of an archive while it is written; its digest grows along."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], alive: Callable[[], object] = bool) -> None:
         super().__init__()
-        self._stream = stream
+        self._stream, self._alive = stream, alive
         self._digest = hashlib.sha256()
         self.size = 0
 
@@ -49,7 +51,9 @@ class Member(RawIOBase):
         data = text.encode() if isinstance(text, str) else bytes(text)
         self._stream.write(data)
         self._digest.update(data)
-        self.size += len(data)
+        before, self.size = self.size, self.size + len(data)
+        if before // TELL_EVERY < self.size // TELL_EVERY:
+            self._alive()
         return len(text) if isinstance(text, str) else len(data)
 
     def facts(self) -> dict[str, Any]:
@@ -61,18 +65,23 @@ class Sealing:
 
     What depends on the clock or the machine never enters, so what is given decides every byte;
     except with a password, under which the same is never encrypted twice to the same bytes.
+    `alive` is called at each file, and now and then while a large one is written.
     """
 
-    def __init__(self, stream: BinaryIO, password: str = "") -> None:
+    def __init__(
+        self, stream: BinaryIO, password: str = "", alive: Callable[[], object] = bool
+    ) -> None:
         self._zip = _locked(stream, password) if password else _open(stream)
         self._info = _locked_info if password else _info
         self._files: dict[str, dict[str, Any]] = {}
+        self._alive = alive
 
     @contextmanager
     def member(self, name: str) -> Iterator[Member]:
         """A file at this path, to write text (as UTF-8) or bytes to."""
+        self._alive()
         with self._zip.open(self._info(name), "w", force_zip64=True) as stream:
-            member = Member(stream)
+            member = Member(stream, self._alive)
             yield member
         self._files[name] = member.facts()
 

@@ -82,11 +82,13 @@ FIGURES = ("json", *WRITERS, *TYPESET)
 @dataclass(frozen=True)
 class Packed:
     """What a file that is a zip needs beside its rows: what they are called inside, its password
-    if it is encrypted, and the data card of a folder for the hub."""
+    if it is encrypted, and the data card of a folder for the hub. `alive` is called now and then
+    while files are put in, which goes on after the last row."""
 
     name: str = "rows"
     password: str = ""
     card: Card = no_card
+    alive: Callable[[], object] = bool
 
 
 def write_file(
@@ -107,7 +109,7 @@ def write_file(
     with path.open("wb") as stream:
         if form not in ZIPPED and not packed.password:
             return _write(given, stream)
-        with closing(Sealing(stream, packed.password)) as sealing:
+        with closing(Sealing(stream, packed.password, packed.alive)) as sealing:
             if form not in ZIPPED:
                 return _seal(given, packed.name, sealing)
             with TemporaryDirectory(dir=path.parent, prefix=beside(path)) as folder:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import instants, jobs, writing
+from annotation import instants, jobs, programs, writing
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import Ended
 from formats.writers import Packed, beside, ending, write_file
@@ -107,7 +107,7 @@ def write(job: Job, told: Callable[[int], object] = int) -> int:
 
 def _packed(job: Job, wish: Wish) -> Packed:
     card = cards.card(job.project, wish, job.result["canary"], timezone.now())
-    return Packed(wish.table, passwords.of(job.result), card)
+    return Packed(wish.table, passwords.of(job.result), card, programs.alive)
 
 
 def _wish(job: Job) -> Wish:

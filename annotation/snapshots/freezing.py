@@ -13,7 +13,7 @@ from typing import IO
 
 from django.utils import timezone
 
-from annotation import bulk, instants, writing
+from annotation import bulk, instants, programs, writing
 from annotation.models import Event, Frozen, FrozenIn, Snapshot
 from annotation.snapshots import facts
 from annotation.snapshots.facts import State
@@ -38,6 +38,7 @@ def freeze(snapshot: Snapshot, tell: Tell = lambda done: None) -> None:
             _store(snapshot, some)
             done += len(some)
             tell(done)
+            programs.alive()
     _close(snapshot, done, found)
 
 
@@ -46,12 +47,15 @@ def empty(snapshot: Snapshot) -> None:
     while ids := list(FrozenIn.objects.of(snapshot).values_list("pk", flat=True)[:AT_A_TIME]):
         with writing.transact():
             FrozenIn.objects.filter(pk__among=ids).delete()
+        programs.alive()
 
 
 def _keep(states: Iterable[State], kept: IO[str]) -> str:
     """Write states as lines; their digest, which follows from keys and facts in their order."""
     digest = hashlib.sha256()
-    for one in states:
+    for number, one in enumerate(states):
+        if number % AT_A_TIME == 0:
+            programs.alive()
         digest.update(f"{one.digest}\n".encode())
         kept.write(json.dumps([one.item, one.revision, one.value, one.facts, one.digest]) + "\n")
     return digest.hexdigest()

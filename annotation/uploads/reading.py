@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation import importing, seals, tasktypes, writing
+from annotation import importing, programs, seals, tasktypes, writing
 from annotation.importing import sources
 from annotation.models import Job
 from annotation.uploads import places
@@ -67,11 +67,13 @@ def _counted(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
 def _note(job: Job, count: int) -> None:
     with writing.transact():
         Job.objects.filter(pk=job.pk, finished_at=None).update(done=count)
+    programs.alive()
 
 
 def _told(job: Job, report: importing.Report) -> dict[str, Any]:
     """The counts, and the rows that were not taken: the first of them, and all as files."""
     told = [*islice(_problems(job, report), SHOWN)]
+    programs.alive()
     with places.problems(job).open("w", encoding="utf-8", newline="") as stream:
         write_csv(_problems(job, report), COLUMNS, stream)
     return {
@@ -108,6 +110,7 @@ def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     starts: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         starts[row.file].add(row.line)
+    programs.alive()
     path, form = places.given(job), job.result["form"]
     if places.mend(job).suffix == ".zip":
         _pack(job, starts)
@@ -121,6 +124,7 @@ def _write_rows(job: Job, rows: list[BadRow]) -> bool:
 def _pack(job: Job, starts: dict[str, set[int]]) -> None:
     with zipfile.ZipFile(places.mend(job), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, lines in bundles.picked(places.given(job), DEFAULT_LIMITS, starts):
+            programs.alive()
             with archive.open(name, "w", force_zip64=True) as stream:
                 for line in lines:
                     stream.write(line.encode())

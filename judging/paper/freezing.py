@@ -6,6 +6,7 @@ Everything is read at one moment and written as it is read, so that size does no
 import json
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from django.template.loader import render_to_string
 
-from annotation import diffs, instants, seals
+from annotation import diffs, instants, programs, seals
 from annotation.models import Project
 from charts import files
 from formats.sealed import Sealing
@@ -23,7 +24,7 @@ from judging.models import Run
 from judging.paper import methods, versions
 from judging.paper.masking import Scope
 from judging.paper.parts import PARTS, Part, judged, paths
-from judging.results import explaining, figures, tables
+from judging.results import explaining, figures, progress, tables
 
 FORMAT = "blindspot-results"
 VERSION = 1
@@ -66,13 +67,20 @@ def freeze(
     # Within the moment nothing can be stored.
     for done in diffs.complete(judged(_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
-    with instants.held():
+        programs.alive()
+    with (
+        instants.held(),
+        progress.heard(lambda *_: programs.alive()),
+        closing(Sealing(stream, alive=programs.alive)) as sealing,
+    ):
         scope = _scope(project, runs, wanted)
-        sealing = Sealing(stream)
         for part in PARTS:
             tell(part.path, _write_part(part, scope, sealing))
         made = [name for name in tables.RESULTS if _write_figures(name, scope, sealing, tell)]
-        charts = dict(wanted.draw(project, runs))
+        charts = {}
+        for name, spec in wanted.draw(project, runs):
+            charts[name] = spec
+            programs.alive()
         drawn = files.write_all([*charts.values()], "svg")
         for name, chart in zip(charts, drawn, strict=True):
             sealing.put(f"charts/{name}.svg", chart)
@@ -152,6 +160,7 @@ def _write_figures(name: str, scope: Scope, sealing: Sealing, tell: Tell) -> boo
     """A table as CSV and JSON; whether it has rows."""
     if name in OF_TODAY:
         return False
+    programs.alive()
     found = rows(name, scope.project, scope.chosen)
     columns = tables.columns(name, figures.fields(figures.BY))
     for form in FORMS if found else ():

@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation import importing, programs
 from annotation.jobs import LEASE
 from annotation.models import Event, Item, Job, Project
-from annotation.uploads import jobs, places, receiving
+from annotation.uploads import jobs, places, reading, receiving
 from formats.writers import write_file
 from judging.engine import bell
 from tests.builders import TEXTS, Cast, cast
@@ -412,6 +412,17 @@ def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> Non
     assert jobs._take(job.pk)
     assert jobs._take(job.pk) is None
     assert jobs.due(timezone.now() + LEASE + timedelta(seconds=1)) == [job.pk]
+
+
+def test_an_import_tells_the_worker_at_each_part_of_the_file_that_it_gets_on(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, told = send(lead, keyed("a", "b", "")), list[str]()
+    monkeypatch.setattr(reading, "NOTE_EVERY", 1)
+    monkeypatch.setattr(programs, "alive", lambda: told.append("alive"))
+    imported(lead, job)
+    # At each of three rows, and before the table of problems and the rows to mend are written.
+    assert len(told) == 3 + 1 + 1
 
 
 def test_files_are_deleted_when_their_time_is_over(

@@ -1,11 +1,25 @@
 """Work that is done by a program of its own."""
 
+import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO
 
 import pytest
 
 from annotation import programs
 
+SleepAs = Callable[[Callable[[float], float]], list[float]]
+# Says a line for each that it is given, and hands it back.
+ANSWERS = """
+import sys
+given, back, where = open(sys.argv[1]), open(sys.argv[2], "w"), getattr(sys, sys.argv[3])
+for line in given:
+    print(line, file=where, flush=True)
+    print(line, file=back, flush=True)
+"""
 PRINTS = "import time; print('1\\n2', flush=True); time.sleep(60)"
 
 
@@ -27,3 +41,69 @@ def test_the_last_line_of_what_went_wrong_is_kept() -> None:
     command = [sys.executable, "-c", fails]
     ended = programs.run(command, stopped=bool, hold=int, every=60)
     assert ended == programs.Ended(3, "No space is left.")
+
+
+@pytest.fixture
+def sleep_as(monkeypatch: pytest.MonkeyPatch) -> SleepAs:
+    """A clock that goes on only while one sleeps, which is done as a test says."""
+    now = [0.0]
+
+    def sleep_as(sleep: Callable[[float], float]) -> list[float]:
+        def slept(seconds: float) -> None:
+            now[0] += sleep(seconds)
+
+        clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept)
+        monkeypatch.setattr(programs, "time", clock)
+        return now
+
+    return sleep_as
+
+
+def test_a_program_that_tells_nothing_for_five_minutes_is_ended_and_the_job_says_so(
+    sleep_as: SleepAs,
+) -> None:
+    now = sleep_as(lambda seconds: seconds)
+    ended = programs.run(["/bin/sleep", "20"], stopped=bool, hold=int, every=60)
+    assert ended.code == 1
+    assert "told nothing for five minutes, so it was ended" in ended.said
+    assert now == [pytest.approx(300, abs=2 * programs.LOOK_EVERY)]
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_tells_something_now_and_then_takes_as_long_as_it_needs(
+    sleep_as: SleepAs, tmp_path: Path, stream: str
+) -> None:
+    given, back = tmp_path / "given", tmp_path / "back"
+    os.mkfifo(given)
+    os.mkfifo(back)
+    pipes: list[IO[str]] = []
+    left = ["a", "b", "c", "d"]
+
+    def sleep(seconds: float) -> float:
+        """Four minutes until the program says the next line; no time while it ends."""
+        if not pipes:
+            pipes.extend((given.open("w"), back.open()))
+        if not left:
+            pipes[0].close()
+            return 0
+        print(left.pop(), file=pipes[0], flush=True)
+        assert pipes[1].readline()
+        return 240
+
+    now = sleep_as(sleep)
+    command = [sys.executable, "-c", ANSWERS, str(given), str(back), stream]
+    assert programs.run(command, stopped=bool, hold=int, every=10_000).code == 0
+    assert now == [960]
+
+
+def test_programs_tell_the_worker_that_started_them_that_they_get_on_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs.alive()
+    assert capsys.readouterr().out == ""
+    says = [sys.executable, "-c", f"import os; print(os.environ[{programs.HEARD!r}])"]
+    ended = programs.run(says, stopped=bool, hold=int, every=60)
+    assert ended.code == 0
+    monkeypatch.setenv(programs.HEARD, ended.printed)
+    programs.alive()
+    assert capsys.readouterr().out == "\n"

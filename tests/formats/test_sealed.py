@@ -37,6 +37,20 @@ def repacked(path: Path, changed: dict[str, bytes | None]) -> None:
                 new.writestr(name, data)
 
 
+def test_who_waits_for_an_archive_hears_of_each_file_and_of_the_parts_of_a_large_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sealed, "TELL_EVERY", 10)
+    heard: list[str] = []
+    sealing = sealed.Sealing(io.BytesIO(), alive=lambda: heard.append("alive"))
+    with sealing.member("rows.jsonl") as member:
+        for _ in range(7):
+            member.write("12345")
+    sealing.put("README.txt", "Hello")
+    # As the first begins, at 10, 20 and 30 of its 35 bytes, and as the second begins.
+    assert len(heard) == 5
+
+
 def test_what_was_sealed_is_given_back(archive: Path) -> None:
     with sealed.opened(archive, DEFAULT_LIMITS) as (facts, members):
         assert facts["format"] == "test"

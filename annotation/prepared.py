@@ -30,8 +30,9 @@ def planned() -> Any:
         return here.cursor()
     from django.db.backends.postgresql.base import ServerBindingCursor
 
-    here.ensure_connection()
+    # In this order, as Django's own cursors do: what is closed has to be opened again.
     here.close_if_health_check_failed()
+    here.ensure_connection()
     binding: Any = ServerBindingCursor  # whose stubs know nothing of psycopg
     cursor = binding(here.connection)
     return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)

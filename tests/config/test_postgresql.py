@@ -4,6 +4,11 @@ import psycopg
 import pytest
 from django.db import close_old_connections, connection
 from django.db.backends.postgresql import base
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import ApiToken
+from tests.builders import cast
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -23,6 +28,11 @@ def end(number: int) -> None:
         other.execute("SELECT pg_terminate_backend(%s, 2000)", [number])
 
 
+def cut() -> None:
+    """Have the server close this connection, as it does when it starts anew."""
+    end(number_of_this_connection())
+
+
 def test_a_request_after_the_server_closed_the_connection_gets_a_new_one() -> None:
     before = number_of_this_connection()
     end(before)
@@ -40,3 +50,15 @@ def test_only_a_connection_with_something_to_read_is_asked(monkeypatch: pytest.M
     assert not connection.is_usable()
     assert asked
     connection.close()
+
+
+def test_the_first_call_of_the_api_after_the_server_closed_the_connection_is_answered() -> None:
+    people = cast()
+    assert people.lead.account
+    _, key = ApiToken.issue(people.lead.account, "test")
+    program = Client(headers={"Authorization": f"Bearer {key}"}, raise_request_exception=False)
+    project = reverse("api-project", args=[people.project.slug])
+    assert program.get(project).status_code == 200
+    cut()
+    close_old_connections()  # as at the start of a request
+    assert program.get(project).status_code == 200

@@ -11,6 +11,7 @@ REF = {"$ref": "#/components/schemas/Problem"}
 ANYWHERE = {
     "401": "No token or session, or one that has ended.",
     "404": "Not there, or not yours to see.",
+    "503": "The database is not available; `Retry-After` says how many seconds to wait.",
 }
 CHANGED = {"412": "It changed since you read it, by your `If-Match`; nothing was changed."}
 LIMITED = {"429": "Too many calls in this minute; `Retry-After` says how many seconds to wait."}

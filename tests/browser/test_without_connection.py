@@ -1,11 +1,16 @@
 """The label screen without a connection: nothing is lost, and what waits is said in sight."""
 
+from typing import Any
+
 import pytest
+from django.db import OperationalError
+from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choices, choose, label_screen, wait_for, with_items
+from tests.browser.test_accessibility import checked
 from tests.builders import make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -76,3 +81,28 @@ def test_what_is_said_comes_to_who_has_scrolled_down(
     page.evaluate("scrollTo(0, 600)")
     page.keyboard.press("g")
     expect(page.locator("[data-last]")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
+def test_a_database_that_is_away_is_told_in_words_on_a_page_that_asks_it_nothing(
+    open_page: OpenPage,
+    member: Membership,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    height: int,
+) -> None:
+    def away(*_: Any, **__: Any) -> None:
+        raise OperationalError("connection refused")
+
+    address = reverse("project", args=[member.project.slug])
+    page = open_page(member.account, address, viewport={"width": width, "height": height})
+    with monkeypatch.context() as broken:
+        # What every page asks first: who is there.
+        broken.setattr("django.contrib.sessions.backends.db.SessionStore.load", away)
+        page.reload()
+        expect(page.get_by_role("heading")).to_have_text("The database is not available")
+        expect(page.get_by_text("What you stored before is safe.")).to_be_in_viewport()
+        expect(page.get_by_role("link", name="To the projects")).to_be_in_viewport()
+        checked(page)
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(member.project.name)

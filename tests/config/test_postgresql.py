@@ -62,3 +62,22 @@ def test_the_first_call_of_the_api_after_the_server_closed_the_connection_is_ans
     cut()
     close_old_connections()  # as at the start of a request
     assert program.get(project).status_code == 200
+
+
+def test_while_the_server_is_away_pages_and_the_api_say_so_and_when_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    people = cast()
+    person = Client(raise_request_exception=False)
+    assert people.lead.account
+    person.force_login(people.lead.account)
+    connection.close()
+    with monkeypatch.context() as away:
+        away.setitem(connection.settings_dict, "PORT", "1")
+        page, told = person.get("/"), person.get("/api/v1/projects/")
+    assert (page.status_code, page["Retry-After"]) == (503, "5")
+    assert "The database is not available" in page.content.decode()
+    assert (told.status_code, told["Retry-After"]) == (503, "5")
+    assert told["Content-Type"] == "application/problem+json"
+    assert told.json()["detail"].startswith("The database is not available at the moment.")
+    assert person.get("/").status_code == 200

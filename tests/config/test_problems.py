@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.db import InterfaceError, OperationalError
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
@@ -76,10 +77,36 @@ def test_an_error_of_the_server_tells_programs_nothing_of_its_inside(
     assert "secret" not in answer.content.decode()
 
 
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [("/api/v1/projects/{}/", FORM), ("/projects/{}/", "text/html; charset=utf-8")],
+)
+def test_a_database_that_is_away_is_no_error_of_the_server_and_says_when_to_come_back(
+    people: Cast,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+    path: str,
+    form: str,
+) -> None:
+    def away(*_: Any, **__: Any) -> None:
+        raise error("password=hunter2 at db.internal")
+
+    client = program(people)
+    assert people.lead.account
+    client.force_login(people.lead.account)
+    monkeypatch.setattr("annotation.access.member_for", away)
+    answer = client.get(path.format(people.project.slug))
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer["Content-Type"] == form
+    assert "The database is not available" in answer.content.decode()
+    assert "hunter2" not in answer.content.decode()
+
+
 def test_the_document_describes_every_failure_in_that_form() -> None:
     document = SchemaGenerator().get_schema(public=True)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             failures = {k: v for k, v in operation["responses"].items() if int(k) >= 400}
-            assert "401" in failures, (path, method)
+            assert {"401", "503"} <= set(failures), (path, method)
             assert all(list(one["content"]) == [FORM] for one in failures.values()), (path, method)

@@ -6,11 +6,13 @@ A kind of job names the program; its number is one of the project's jobs of that
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import Error, connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -64,6 +66,28 @@ def take(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -
     return job
 
 
+@contextmanager
+def taken(
+    job_id: int, kind: str, stopped: Callable[[], bool] = bool, **asked: Any
+) -> Iterator[Job | None]:
+    """Work on a job, as `take` has it. If the connection to the database is lost meanwhile, the job
+    is given back at once by a fresh one, and the error goes on."""
+    job = take(job_id, kind, **asked)
+    try:
+        yield job
+    except Error:
+        if job and not connection.is_usable():
+            patience = LEASE.total_seconds()
+            writing.afresh(lambda: _give_back(job), patience=patience, stopped=stopped)
+        raise
+
+
+def _give_back(job: Job) -> None:
+    """Leave a job to the next worker, if it is still ours."""
+    mine = unfinished(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
+    mine.update(state=Job.State.WAITING)
+
+
 def run(
     job: Job,
     command: Sequence[str],
@@ -91,12 +115,12 @@ def by_command(
 ) -> bool:
     """Have a job done by a command that takes its id as `--job`, unless another worker is at it;
     whether it was done. What the command prints last, as JSON, the job keeps as `came_of`."""
-    job = take(job_id, kind)
-    if job is None:
-        return False
-    ended = run(job, manage(command, "--job", str(job.pk)), stopped)
-    told = {came_of: json.loads(ended.printed)} if ended.code == 0 else {}
-    return leave(job, ended, **told) and ended.code == 0
+    with taken(job_id, kind, stopped) as job:
+        if job is None:
+            return False
+        ended = run(job, manage(command, "--job", str(job.pk)), stopped)
+        told = {came_of: json.loads(ended.printed)} if ended.code == 0 else {}
+        return leave(job, ended, **told) and ended.code == 0
 
 
 def leave(job: Job, ended: programs.Ended, **result: Any) -> bool:
@@ -136,9 +160,10 @@ def cancel(job: Job, by: Membership) -> bool:
 
 
 def _hold(job: Job) -> None:
-    job.result["until"] = _until(timezone.now())
+    prolonged = {**job.result, "until": _until(timezone.now())}
     with writing.transact():
-        unfinished(job).filter(state=Job.State.RUNNING).update(result=job.result)
+        unfinished(job).filter(state=Job.State.RUNNING).update(result=prolonged)
+    job.result = prolonged
 
 
 def _until(now: datetime) -> float:

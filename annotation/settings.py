@@ -117,19 +117,19 @@ def work(
     one fails.
     """
     now = now or timezone.now()
-    job = jobs.take(job_id, IN_LINE, now=now)
-    if job is None:
-        return False
-    after = int(job.result.get("after", 0))
-    ends, done, all_done = time.monotonic() + seconds, 0, False
-    project = Project.objects.select_related("task_type").get(jobs=job_id)
-    for step in assigning.in_line(project, now=now, after=after):
-        done, after = done + step.changed, step.last
-        if stopped() or time.monotonic() > ends:
-            break
-    else:
-        all_done = True
-    return _leave(job_id, project, done, None if all_done else after)
+    with jobs.taken(job_id, IN_LINE, stopped, now=now) as job:
+        if job is None:
+            return False
+        after = int(job.result.get("after", 0))
+        ends, done, all_done = time.monotonic() + seconds, 0, False
+        project = Project.objects.select_related("task_type").get(jobs=job_id)
+        for step in assigning.in_line(project, now=now, after=after):
+            done, after = done + step.changed, step.last
+            if stopped() or time.monotonic() > ends:
+                break
+        else:
+            all_done = True
+        return _leave(job_id, project, done, None if all_done else after)
 
 
 def _leave(job_id: int, project: Project, done: int, after: int | None) -> bool:

@@ -1,14 +1,17 @@
 """Write transactions, fair on both databases."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from django.db import connection, transaction
+from django.db import Error, connection, transaction
 
 # SQLite's own busy wait is unfair: with eight threads single calls waited up to 12 s. One lock
 # round the write transactions of this process hands the turn on in order.
 _TURN = threading.RLock()
+# Seconds between two tries to reach a database that is away.
+TRY_EVERY = 1.0
 
 
 @contextmanager
@@ -20,3 +23,21 @@ def transact() -> Iterator[None]:
         return
     with _TURN, transaction.atomic():
         yield
+
+
+def afresh(
+    write: Callable[[], object], *, patience: float, stopped: Callable[[], bool] = bool
+) -> None:
+    """Write by a fresh connection, where that of this thread was lost. While the database is away
+    this is tried again for so many seconds, unless one is `stopped`; then the error goes on."""
+    ends = time.monotonic() + patience
+    while True:
+        connection.close()
+        try:
+            with transact():
+                write()
+            return
+        except Error:
+            if stopped() or time.monotonic() > ends:
+                raise
+            time.sleep(TRY_EVERY)

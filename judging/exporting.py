@@ -81,11 +81,11 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     anew."""
     if _delete(job_id):
         return True
-    job = jobs.take(job_id, KIND)
-    if job is None:
-        return False
-    command = jobs.manage("make_export", str(job.pk))
-    return _leave(job, jobs.run(job, command, stopped, lambda line: _tell(job, line)))
+    with jobs.taken(job_id, KIND, stopped) as job:
+        if job is None:
+            return False
+        command = jobs.manage("make_export", str(job.pk))
+        return _leave(job, jobs.run(job, command, stopped, lambda line: _tell(job, line)))
 
 
 def write(job: Job, told: Callable[[int], object] = int) -> int:

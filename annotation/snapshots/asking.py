@@ -46,11 +46,11 @@ def due(now: datetime) -> list[int]:
 def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make a snapshot, unless another worker is at it; whether it was made. Of one that was given
     up, or failed, all is taken away, so that its name is free again."""
-    job = jobs.take(job_id, KIND)
-    if job is not None:
-        ended = jobs.run(job, jobs.manage("make_snapshot", str(job.pk)), stopped)
-        if jobs.leave(job, ended) and ended.code == 0:
-            return True
+    with jobs.taken(job_id, KIND, stopped) as job:
+        if job is not None:
+            ended = jobs.run(job, jobs.manage("make_snapshot", str(job.pk)), stopped)
+            if jobs.leave(job, ended) and ended.code == 0:
+                return True
     for snapshot in Snapshot.objects.left_over().filter(job=job_id):
         _forget(snapshot)
     return False

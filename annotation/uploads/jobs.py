@@ -7,6 +7,7 @@ program of its own, so that a file that is hard to read holds up nothing else.
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -58,9 +59,12 @@ def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
         asked = {"columns": columns, "accept": accept, "step": places.CHECK, "report": None}
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
-    if _is_small(stored) and (held := _take(job.pk)):
-        reading.run(held)
-        _leave(held, Ended(0, ""))
+    if _is_small(stored):
+        # A person waits: a database that is away is not waited for.
+        with _taken(job.pk, lambda: True) as held:
+            if held:
+                reading.run(held)
+                _leave(held, Ended(0, ""))
 
 
 def go(job: Job, member: Membership) -> None:
@@ -104,15 +108,15 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     what was stored is then found unchanged."""
     if _delete(job_id, timezone.now()):
         return True
-    job = _take(job_id)
-    if job is None:
-        return False
-    ends = time.monotonic() + LONGEST.total_seconds()
-    command = jobs.manage("work_on_import", str(job.pk))
-    ended = jobs.run(job, command, lambda: stopped() or time.monotonic() > ends)
-    if time.monotonic() > ends:
-        ended = Ended(1, f"It took longer than {LONGEST}. Split the file.")
-    return _leave(job, ended)
+    with _taken(job_id, stopped) as job:
+        if job is None:
+            return False
+        ends = time.monotonic() + LONGEST.total_seconds()
+        command = jobs.manage("work_on_import", str(job.pk))
+        ended = jobs.run(job, command, lambda: stopped() or time.monotonic() > ends)
+        if time.monotonic() > ends:
+            ended = Ended(1, f"It took longer than {LONGEST}. Split the file.")
+        return _leave(job, ended)
 
 
 def _is_small(job: Job) -> bool:
@@ -124,9 +128,9 @@ def _locked(job: Job) -> Job:
     return Job.objects.select_for_update(of=("self",)).get(pk=job.pk)
 
 
-def _take(job_id: int) -> Job | None:
+def _taken(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
     """Have the job for a while, as it is asked for now; None if it is not free."""
-    return jobs.take(job_id, KIND, result__step__in=[places.CHECK, places.STORE])
+    return jobs.taken(job_id, KIND, stopped, result__step__in=[places.CHECK, places.STORE])
 
 
 def _leave(job: Job, ended: Ended) -> bool:

@@ -71,6 +71,8 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
             runs.finish_if_done(run)
             watching.leave(run)
     finally:
+        # Also where all this failed since the connection was cut, what is held is given back.
+        close_old_connections()
         leasing.leave(endpoint_id, holder, clock.now())
     return True
 
@@ -94,6 +96,7 @@ def _plan(endpoint: Endpoint, holder: str, seconds: float) -> None:
         for run in Run.objects.planning().filter(endpoint=endpoint):
             runs.plan(run, keep_on=_counting(run, keep_on))
     finally:
+        close_old_connections()
         leasing.leave_planning(endpoint.pk, holder, clock.now())
 
 

@@ -53,13 +53,13 @@ def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
 
     One that is `stopped` waits for the next worker, which begins anew.
     """
-    job = jobs.take(job_id, KIND)
-    if job is None:
-        return False
-    path(job).parent.mkdir(parents=True, exist_ok=True)
-    ended = jobs.run(job, _command(job), stopped)
-    size = {"bytes": path(job).stat().st_size} if ended.code == 0 else {}
-    return jobs.leave(job, ended, **size) and ended.code == 0
+    with jobs.taken(job_id, KIND, stopped) as job:
+        if job is None:
+            return False
+        path(job).parent.mkdir(parents=True, exist_ok=True)
+        ended = jobs.run(job, _command(job), stopped)
+        size = {"bytes": path(job).stat().st_size} if ended.code == 0 else {}
+        return jobs.leave(job, ended, **size) and ended.code == 0
 
 
 def _command(job: Job) -> list[str]:

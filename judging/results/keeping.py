@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.db import Error, connection
 
 from annotation import writing
 from annotation.models import Project
@@ -109,7 +109,8 @@ def work(pk: int, make: Callable[[Wish], tuple[str, Iterable[dict[str, Any]]]]) 
     """Make a table that is waited for, unless another worker is at it; whether it was made.
 
     `make` gives the state that the rows rest on, taken before them, and the rows. What fails is
-    logged, and said to who waits.
+    logged, and said to who waits. If the connection to the database was lost, the table is left to
+    the next worker at once.
     """
     figure = _take(pk)
     if figure is None:
@@ -121,6 +122,9 @@ def work(pk: int, make: Callable[[Wish], tuple[str, Iterable[dict[str, Any]]]]) 
             state, rows = make(wish)
             store(wish, state, list(rows), time.perf_counter() - begun)
     except Exception as error:
+        if isinstance(error, Error) and not connection.is_usable():
+            writing.afresh(lambda: _give_back(figure), patience=LEASE.total_seconds())
+            raise
         log.exception("Making the figures %s of %s failed.", wish.table, wish.project.slug)
         with writing.transact():
             figure.fail(f"{type(error).__name__}: {error}"[:500], until=clock.now() + REST)
@@ -151,6 +155,12 @@ def _take(pk: int) -> StoredFigure | None:
         if figure:
             figure.hold("", 0, 0, until=now + LEASE)
     return figure
+
+
+def _give_back(figure: StoredFigure) -> None:
+    """Leave a table to the next worker, unless another one has it by now."""
+    ours = StoredFigure.objects.filter(pk=figure.pk, held_until__lte=figure.held_until)
+    ours.update(held_until=None)
 
 
 def _wish(figure: StoredFigure) -> Wish:

@@ -409,8 +409,9 @@ def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    assert jobs._take(job.pk)
-    assert jobs._take(job.pk) is None
+    with jobs._taken(job.pk, bool) as held, jobs._taken(job.pk, bool) as other:
+        assert held
+        assert other is None
     assert jobs.due(timezone.now() + LEASE + timedelta(seconds=1)) == [job.pk]
 
 

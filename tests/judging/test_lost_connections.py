@@ -1,0 +1,169 @@
+"""What a worker holds is given back at once when it loses its connection to the database."""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+from annotation import assigning, generations, jobs, settings, writing
+from annotation.models import Job, Project
+from annotation.snapshots import asking as snapshots
+from annotation.uploads import jobs as imports
+from judging import clock, exporting
+from judging.engine import asking, leasing
+from judging.making import bringing
+from judging.models import StoredFigure
+from judging.paper import jobs as archives
+from judging.results import keeping
+from judging.running import runs
+from tests.builders import make_project
+from tests.config.test_postgresql import cut
+from tests.judging.builders_judging import make_endpoint, make_items, make_run
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+NOBODY = "http://127.0.0.1:1/v1"
+# The kinds that are done by a program of its own, and what a job of each asks for.
+KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
+    exporting.KIND: (exporting.work, {}),
+    archives.KIND: (archives.work, {"runs": [], "texts": False, "replies": False}),
+    snapshots.KIND: (snapshots.work, {}),
+    imports.KIND: (imports.work, {"step": "store", "expires": 1e12}),
+    generations.KIND: (generations.work, {}),
+    bringing.KIND: (bringing.work, {}),
+}
+
+
+def waits(job: Job) -> bool:
+    """Whether a worker may take the job now; asked by a connection that is not the lost one."""
+    connection.close()
+    return Job.objects.filter(jobs.free(timezone.now()), pk=job.pk).exists()
+
+
+def cut_once() -> Callable[[], bool]:
+    """Is asked whether to stop, and has the connection cut the first time."""
+    left = [cut]
+
+    def stopped() -> bool:
+        while left:
+            left.pop()()
+        return False
+
+    return stopped
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project("fbi")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_is_given_back_at_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(jobs, "manage", lambda *words: ["/bin/sh", "-c", "exec sleep 600"])
+    work, asked = KINDS[kind]
+    job = jobs.want(project, None, kind, **asked)
+    with pytest.raises(OperationalError):
+        work(job.pk, stopped=cut_once())
+    assert waits(job)
+
+
+def test_a_change_of_settings_is_given_back_at_once_where_it_was(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_line(*_: Any, **__: Any) -> Iterator[assigning.Step]:
+        cut()
+        yield assigning.Step(Project.objects.count(), 1)
+
+    monkeypatch.setattr(assigning, "in_line", in_line)
+    job = Job.objects.create(project=project, kind=settings.IN_LINE, result={"after": 7})
+    with pytest.raises(OperationalError):
+        settings.work(job.pk)
+    assert waits(job)
+    assert Job.objects.get().result["after"] == 7
+
+
+def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) -> None:
+    job = jobs.want(project, None, exporting.KIND)
+
+    def lose() -> None:
+        with jobs.taken(job.pk, exporting.KIND):
+            assert jobs.take(job.pk, exporting.KIND, now=timezone.now() + jobs.LEASE)
+            cut()
+            Job.objects.count()
+
+    with pytest.raises(OperationalError):
+        lose()
+    assert not waits(job)
+
+
+def test_another_error_lets_a_job_rest_until_its_lease_is_over(project: Project) -> None:
+    job = jobs.want(project, None, exporting.KIND)
+    with pytest.raises(OperationalError), jobs.taken(job.pk, exporting.KIND):
+        raise OperationalError("disk full")
+    assert not waits(job)
+
+
+def test_a_table_of_figures_is_given_back_at_once(project: Project) -> None:
+    wish = keeping.Wish(project, "undetected", (), ())
+    figure = keeping.want(wish, timezone.now())
+
+    def make(wish: keeping.Wish) -> tuple[str, list[dict[str, Any]]]:
+        cut()
+        return "state", [{"n": Project.objects.count()}]
+
+    with pytest.raises(OperationalError):
+        keeping.work(figure.pk, make)
+    connection.close()
+    assert keeping.due(timezone.now()) == [figure.pk]
+    assert StoredFigure.objects.get().failure == ""
+
+
+def test_an_endpoint_and_its_planning_are_given_back_at_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint(NOBODY))
+
+    def plan(*_: Any, **__: Any) -> None:
+        cut()
+        Project.objects.count()
+
+    monkeypatch.setattr(runs, "plan", plan)
+    with pytest.raises(OperationalError):
+        asking.work(run.endpoint_id)
+    connection.close()
+    assert leasing.attend(run.endpoint_id, "other", clock.now())
+    assert leasing.take_planning(run.endpoint_id, "other", clock.now())
+
+
+def test_a_database_that_is_away_for_a_while_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port, tries = connection.settings_dict["PORT"], list[float]()
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+
+    def sleep(seconds: float) -> None:
+        tries.append(seconds)
+        if len(tries) == 3:
+            connection.settings_dict["PORT"] = port
+
+    monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
+    writing.afresh(lambda: make_project("later"), patience=60)
+    assert len(tries) == 3
+    assert Project.objects.get().slug == "later"
+
+
+def test_a_worker_that_is_to_stop_does_not_wait_for_a_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = connection.settings_dict["PORT"]
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+    monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    with pytest.raises(OperationalError):
+        writing.afresh(Project.objects.count, patience=60, stopped=lambda: True)
+    connection.settings_dict["PORT"] = port

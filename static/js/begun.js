@@ -1,40 +1,40 @@
-// A text that was begun and not stored as a version: kept in this browser until it is, and brought
-// back with a notice when its editor is opened again.
-const WORDS = ["source", "note", "reply"];
+// What was begun in an editor and not stored: kept in this browser until it is, and brought back with
+// a notice when the editor is opened again.
+//
+// An editor is form[data-begun="what it is about"][data-who], with [data-restored] and in it
+// [data-discard]; [data-sent] where the page shows again what was sent. A page that shows what is
+// stored has it in [data-stored] with the same data-begun and data-who.
+const isWord = "textarea, input[name=note]";
+const isBase = "input[type=hidden]:not([name=csrfmiddlewaretoken], [name=action])";
 
-const editor = document.querySelector("form[data-begun]");
-const stored = document.querySelector("[data-stored]");
-const { begun: about, who } = (editor ?? stored).dataset;
-const prefix = `strategy|${who}|${about}|`;
-
+const prefixOf = ({ dataset }) => `begun|${dataset.who}|${dataset.begun}|`;
 const read = (name) => JSON.parse(localStorage.getItem(name) ?? "null");
 
-// The page of the strategy shows what is stored; a text that says the same is on no other record.
-function forgetStored() {
+// What a page shows as stored is on no other record.
+function forgetStored(stored) {
   const text = stored.textContent.trim();
-  for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefix))) {
-    if (read(name).source.trim() === text) localStorage.removeItem(name);
+  for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefixOf(stored)))) {
+    if (Object.values(read(name)).some((kept) => kept.trim() === text)) localStorage.removeItem(name);
   }
 }
 
-function begin() {
-  const form = editor;
+function begin(form) {
   const notice = form.querySelector("[data-restored]");
-  const name = prefix + (new URLSearchParams(location.search).get("use") ?? "");
-  const field = (word) => form.elements[word];
-  const { shown } = form.elements;
-  const shownAtFirst = shown.value;
+  const name = prefixOf(form) + (new URLSearchParams(location.search).get("use") ?? "");
+  const words = [...form.querySelectorAll(isWord)];
+  const fields = [...words, ...form.querySelectorAll(isBase)];
+  const nameOf = (field) => field.id || field.name;
+  const atFirst = new Map(fields.map((field) => [field, field.value]));
   let isKept = true;
 
-  const written = () => Object.fromEntries(WORDS.map((word) => [word, field(word).value]));
-  const isFresh = () => WORDS.every((word) => field(word).value === field(word).defaultValue);
-  const preview = () => field("source").dispatchEvent(new Event("input", { bubbles: true }));
+  const preview = () => words[0].dispatchEvent(new Event("input", { bubbles: true }));
 
   function keep() {
     isKept = true;
-    if (isFresh() && form.dataset.sent === undefined) return localStorage.removeItem(name);
+    const isFresh = words.every((field) => field.value === field.defaultValue);
+    if (isFresh && form.dataset.sent === undefined) return localStorage.removeItem(name);
     try {
-      localStorage.setItem(name, JSON.stringify({ ...written(), shown: shown.value }));
+      localStorage.setItem(name, JSON.stringify(Object.fromEntries(fields.map((field) => [nameOf(field), field.value]))));
     } catch {
       isKept = false;
     }
@@ -44,20 +44,20 @@ function begin() {
   function restore() {
     const kept = read(name);
     if (form.dataset.sent !== undefined) return keep();
-    if (!kept || WORDS.every((word) => kept[word] === field(word).value)) return localStorage.removeItem(name);
-    for (const word of WORDS) field(word).value = kept[word];
-    // Stored as made from the version that it was made from, so that the server tells what came since.
-    shown.value = kept.shown;
+    if (!kept || words.every((field) => (kept[nameOf(field)] ?? field.value) === field.value)) return localStorage.removeItem(name);
+    // With what it was begun on, so that the server tells what came since.
+    for (const field of fields) field.value = kept[nameOf(field)] ?? field.value;
     notice.hidden = false;
+    for (const closed of form.querySelectorAll("details:not([open])")) closed.open = words.some((field) => closed.contains(field) && field.value !== field.defaultValue);
+    form.closest("details")?.setAttribute("open", "");
     // By then htmx listens: it begins in a timer of its own.
     setTimeout(preview);
   }
 
   function discard() {
-    for (const word of WORDS) field(word).value = field(word).defaultValue;
-    shown.value = shownAtFirst;
+    for (const field of fields) field.value = words.includes(field) ? field.defaultValue : atFirst.get(field);
     notice.hidden = true;
-    field("source").focus();
+    words[0].focus();
     preview();
   }
 
@@ -69,5 +69,5 @@ function begin() {
   window.addEventListener("beforeunload", (event) => isKept || event.preventDefault());
 }
 
-if (editor) begin();
-else forgetStored();
+document.querySelectorAll("[data-stored]").forEach(forgetStored);
+document.querySelectorAll("form[data-begun]").forEach(begin);

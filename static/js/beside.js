@@ -1,5 +1,6 @@
 // What stands beside the item when it is wanted: guidelines, siblings of the item, or comments on
 // it; where the item has no label yet, comments on the one labelled last.
+import { restore } from "./comments.js";
 import * as keys from "./keys.js";
 import { ask, panel, parse, say, screen } from "./page.js";
 
@@ -41,6 +42,7 @@ export function close() {
 }
 
 // Where nothing is to be read, what is typed is meant for the text box and not for the item.
+const text = () => aside().querySelector("textarea");
 const beginning = () => (aside().querySelector(".entries") ? null : text()) ?? aside().querySelector("[data-focus]");
 
 // Opens it, or closes it if it is open; false where there is nothing of this kind.
@@ -65,23 +67,8 @@ export function follow() {
   }
 }
 
-// ------------------------------------------------------------------------- a comment that is begun
-
-const text = () => aside().querySelector("textarea");
-const nameOf = () => `comment|${screen().dataset.who}|${text().form.elements.item.value}`;
-
-function restore() {
-  if (text() && !text().value.trim()) text().value = sessionStorage.getItem(nameOf()) ?? "";
-}
-
-document.addEventListener("input", ({ target }) => {
-  if (target === text()) sessionStorage.setItem(nameOf(), target.value);
-});
-
-// It is sent, or stands there again with what is wrong with it.
+// A comment is sent, or stands there again with what is wrong with it.
 document.addEventListener("htmx:after:swap", () => {
-  if (!text()) return;
-  sessionStorage.setItem(nameOf(), text().value.trim());
   keys.print(aside());
-  text().focus();
+  text()?.focus();
 });

@@ -1,9 +1,9 @@
 // Cases and verification: the decision by keys. The server draws each page; what was begun and
-// not sent is kept in this tab until it is.
+// not sent is kept in this browser until it is.
 import * as fields from "./fields.js";
 import * as holding from "./holding.js";
 import * as keys from "./keys.js";
-import { panel, say } from "./page.js";
+import { panel, say, screen } from "./page.js";
 import * as reading from "./reading.js";
 import * as ready from "./ready.js";
 
@@ -13,18 +13,24 @@ const began = performance.now();
 
 // ------------------------------------------------------------------------------------- what is begun
 
-const nameOf = () => `case|${location.pathname}|${panel().dataset.item}|${panel().dataset.revision}`;
+const prefix = `case|${screen().dataset.who}|`;
+const nameOf = () => `${prefix}${location.pathname}|${panel().dataset.item}|${panel().dataset.revision}`;
 const texts = () => [...form.querySelectorAll("textarea")];
 
-function keep() {
+function keep(isSent = false) {
   const words = Object.fromEntries(texts().map((text) => [text.name, text.value]));
-  sessionStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words }));
+  localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, isSent }));
 }
 
-const forget = () => sessionStorage.removeItem(nameOf());
+// What was sent arrived, once another page came.
+function forgetSent() {
+  for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefix) && one !== nameOf())) {
+    if (JSON.parse(localStorage.getItem(name)).isSent) localStorage.removeItem(name);
+  }
+}
 
 function restore() {
-  const kept = JSON.parse(sessionStorage.getItem(nameOf()));
+  const kept = JSON.parse(localStorage.getItem(nameOf()));
   if (!kept) return false;
   for (const input of form.querySelectorAll("[data-field] input")) {
     if (kept.answers[input.name]) input.checked = kept.answers[input.name].includes(input.value);
@@ -53,13 +59,14 @@ document.addEventListener(
   (event) => {
     const sent = event.target;
     if (!sent.matches("[data-decision], [data-timed]")) return;
+    if (!ready.is()) ready.refuse();
     if (!ready.is() || (sent === form && fields.ask(form))) {
       event.preventDefault();
       return;
     }
     sent.elements.seconds.value = ((performance.now() - began) / 1000).toFixed(1);
     ready.hold();
-    forget();
+    if (sent === form) keep(true);
   },
   true,
 );
@@ -67,6 +74,7 @@ document.addEventListener(
 function press(selector) {
   const button = document.querySelector(selector);
   if (button && ready.is()) button.click();
+  else if (button) ready.refuse();
   return Boolean(button);
 }
 
@@ -93,7 +101,12 @@ const ACTIONS = {
 };
 
 keys.listen((name) => {
-  if (/^[\d+-]$/.test(name)) return Boolean(form) && !form.hidden && (!ready.is() || fields.press(form, name) || fields.deny(form, keys.keyOf));
+  if (/^[\d+-]$/.test(name)) {
+    if (!form || form.hidden) return false;
+    if (!ready.is()) ready.refuse();
+    else if (!fields.press(form, name)) fields.deny(form, keys.keyOf);
+    return true;
+  }
   if (!Object.hasOwn(ACTIONS, name)) return false;
   ACTIONS[name]();
   return true;
@@ -104,7 +117,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     if (inside && inside !== form && keys.isTyping(event)) inside.requestSubmit();
-    else if (form && !form.hidden && ready.is()) fields.send(form);
+    else if (form && !form.hidden && !ready.is()) ready.refuse();
+    else if (form && !form.hidden) fields.send(form);
   }
   if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   if (keys.isTyping(event)) focusTarget().focus();
@@ -118,6 +132,7 @@ document.addEventListener("click", (event) => {
 
 // ------------------------------------------------------------------------------------------ beginning
 
+forgetSent();
 if (form) {
   const restored = restore();
   fields.bind(form);
@@ -125,8 +140,8 @@ if (form) {
     opener.hidden = false;
     form.hidden = !(restored || "open" in form.dataset);
   }
-  form.addEventListener("input", keep);
-  form.addEventListener("change", keep);
+  form.addEventListener("input", () => keep());
+  form.addEventListener("change", () => keep());
 }
 document.querySelector("[data-keys]").hidden = false;
 keys.print(document);

@@ -43,7 +43,7 @@ def write(page: Page, old: str = "Judge how well", new: str = "Say how well") ->
 
 
 def notice(page: Page):
-    return page.get_by_text("This is what you had written and not stored.")
+    return page.get_by_text("This is what you had written and not saved.")
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
@@ -61,7 +61,7 @@ def test_a_text_that_was_left_is_brought_back(
     assert page.get_by_label("Note on the version").input_value() == "asks to say"
     expect(page.get_by_role("region", name="Preview")).to_contain_text("Say how well")
     checked(page)
-    page.get_by_role("button", name="Start from the stored text").press("Enter")
+    page.get_by_role("button", name="Start from the saved text").press("Enter")
     assert "Judge how well" in text(page)
     expect(page.get_by_label("Strategy (TOML)")).to_be_focused()
     page.reload()

@@ -1,0 +1,17 @@
+// A comment to the others that is begun: kept in this browser until it is sent.
+const text = () => document.querySelector("#comments textarea");
+const name = () => `comment|${text().dataset.begun}`;
+
+export function restore() {
+  if (text() && !text().value.trim()) text().value = localStorage.getItem(name()) ?? "";
+}
+
+function keep() {
+  if (text().value.trim()) localStorage.setItem(name(), text().value);
+  else localStorage.removeItem(name());
+}
+
+document.addEventListener("input", ({ target }) => target === text() && keep());
+// It is sent, or stands there again with what is wrong with it.
+document.addEventListener("htmx:after:swap", () => text() && keep());
+restore();

@@ -14,7 +14,10 @@ from annotation.tasktypes import TaskType
 
 @dataclass(frozen=True)
 class Begun:
-    """Answers by field, and words; `stale_text` is a correction of texts that are no more."""
+    """Answers by field, and words.
+
+    `stale_text` is a correction of texts that are no more, unless it is what they say now.
+    """
 
     answers: dict[str, Any] = field(default_factory=dict)
     comment: str = ""
@@ -50,12 +53,13 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> Begun:
     data = draft.data
     text = data.get("text", "")
     fresh = draft.revision == offer.revision.number
+    is_stored = text == offer.revision.texts.get(task.correctable)
     return Begun(
         answers=_answers(data.get("answers", {}), offer, task),
         comment=data.get("comment", ""),
         text=text if fresh else "",
         note=data.get("note", "") if fresh else "",
-        stale_text="" if fresh else text,
+        stale_text="" if fresh or is_stored else text,
         draft=draft,
     )
 

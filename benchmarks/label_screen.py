@@ -4,9 +4,9 @@
         [--database sqlite|postgresql]
 
 Chromium without a window opens a project of that many items, served as people serve it, and a key
-is pressed on each item after it was looked at for a moment. After the key the choice is shown for
-a third of a second; what comes on top of that until the next item is painted is printed, beside
-the limit. Painted: the first frame in which the panel names another item is drawn.
+is pressed on each item after it was looked at for a moment. The whole time from the key until the
+next item is painted is printed, beside the limit. Painted: the first frame in which the panel names
+another item is drawn.
 """
 
 import argparse
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from annotation.models import Account
 
 KEY = "1"
-SHOWN = 333
 LIMIT = 100
 PATIENCE = 10_000
 
@@ -64,12 +63,11 @@ def main() -> None:
                 page.goto(f"{address}/projects/{project.slug}/vet/")
                 times = _label(page, options.labels, options.look)
         stored = project.labels.count()
-    over = pressing.quantiles([time - SHOWN for time in times])
     figures = {"database": options.database, "items": options.items, "keys": options.labels}
-    figures |= {"stored": stored, "ms_from_key_to_paint": pressing.quantiles(times)}
-    print(json.dumps(figures | {"ms_beyond_what_is_shown": over}))
-    fine = "ok" if over["p95"] <= LIMIT else "MISSED"
-    print(f"  {fine} p95 {over['p95']} ms beyond {SHOWN} ms, at most {LIMIT}")
+    took = pressing.quantiles(times)
+    print(json.dumps(figures | {"stored": stored, "ms_from_key_to_paint": took}))
+    fine = "ok" if took["p95"] <= LIMIT else "MISSED"
+    print(f"  {fine} p95 {took['p95']} ms from key to paint, at most {LIMIT}")
     if stored != options.labels:
         raise SystemExit(f"{options.labels} keys were pressed, {stored} labels are stored")
 

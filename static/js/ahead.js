@@ -4,12 +4,8 @@ import { address, ask, panel, parse } from "./page.js";
 
 let next = null;
 let asking = null;
-let arrival = Promise.resolve();
 
 export const isHere = () => next !== null;
-// Here, or on its way.
-export const isExpected = () => isHere() || asking !== null;
-export const arrived = () => arrival;
 
 export function drop() {
   asking?.abort();
@@ -22,7 +18,7 @@ export function bring(reached) {
   const { item, phase, reopened } = panel().dataset;
   if (!item || phase === "practice" || reopened !== undefined) return;
   asking = new AbortController();
-  arrival = receive(asking, reached);
+  receive(asking, reached);
 }
 
 async function receive(mine, reached) {

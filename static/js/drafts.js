@@ -12,7 +12,7 @@ let begun = false;
 
 const nameOf = (item) => `draft|${screen().dataset.who}|${item}`;
 const read = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null");
-export const forget = (item) => localStorage.removeItem(nameOf(item));
+const forget = (item) => localStorage.removeItem(nameOf(item));
 
 function keepHere(item, draft) {
   try {
@@ -64,23 +64,27 @@ async function send(options = {}) {
 }
 
 // What waits to be sent goes out now: the page is left, or another item comes.
-export function hurry(options) {
-  if (timer) send(options);
-}
+export const hurry = (options) => (timer ? send(options) : undefined);
 
-// The label is on its way and carries all of it; a draft must not come after it.
+// Its label or correction is on its way and carries what was begun; a draft must not come after it.
 export function stop() {
   clearTimeout(timer);
   timer = 0;
 }
 
-// The correction is stored; what else was begun stays.
-export function corrected(item) {
+function dropHere(item, isDropped) {
   const kept = read(item);
   if (!kept) return;
-  for (const name of WORDS) delete kept.data[name];
-  keepHere(item, kept);
+  kept.data = Object.fromEntries(Object.entries(kept.data).filter(([name]) => !isDropped(name)));
+  if (Object.keys(kept.data).length) keepHere(item, kept);
+  else forget(item);
 }
+
+// The correction is stored; what else was begun stays.
+export const corrected = (item) => dropHere(item, (name) => WORDS.includes(name));
+
+// The label is stored, or waits in the outbox; a correction that is not saved stays.
+export const labelled = (item) => dropHere(item, (name) => !WORDS.includes(name));
 
 function fill(form, answers) {
   for (const input of form.querySelectorAll("fieldset[data-field] :is(input, textarea)")) {
@@ -121,19 +125,22 @@ function restoreCorrection(kept) {
   return true;
 }
 
-// The correction that was begun on texts that are no more; empty if there is none.
+// The correction that was begun on texts that are no more; empty if there is none, or they say it now.
 export function stale() {
   const kept = read(panel().dataset.item ?? "");
-  return kept && kept.revision !== Number(panel().dataset.revision) ? (kept.data.text ?? "") : "";
+  if (!kept || kept.revision === Number(panel().dataset.revision)) return "";
+  return kept.data.text === editor()?.elements.text.defaultValue ? "" : (kept.data.text ?? "");
 }
 
-// A choice that was made when the person was signed out: offered again, never sent unasked.
-const chosenName = () => `chosen|${nameOf(panel().dataset.item)}`;
-export const remember = (value) => sessionStorage.setItem(chosenName(), value);
+// A choice that was made and could not be stored, since the person was signed out or the item changed.
+const chosenName = (item) => `chosen|${nameOf(item)}`;
+export const remember = (item, value) => sessionStorage.setItem(chosenName(item), value);
 
+// The choice that was made on the painted item, once.
 export function remembered() {
-  const value = sessionStorage.getItem(chosenName());
-  sessionStorage.removeItem(chosenName());
+  const name = chosenName(panel().dataset.item);
+  const value = sessionStorage.getItem(name);
+  sessionStorage.removeItem(name);
   return value;
 }
 

@@ -17,16 +17,32 @@ export function open(panel, isOpen = true) {
 
 const storedOf = (form) => form.elements.text.dataset.stored ?? form.elements.text.defaultValue;
 
+// Whether the corrected text differs from the stored one, in sight or not.
 export function hasUnsaved(panel) {
   const form = formOf(panel);
-  return Boolean(form) && !form.hidden && form.elements.text.value !== storedOf(form);
+  return Boolean(form) && form.elements.text.value !== storedOf(form);
 }
+
+// Asks what becomes of a corrected text before the person would `act`: "save" it, go on "without" it,
+// or "" for back.
+export function askUnsaved(panel, act) {
+  const dialog = document.getElementById("unsaved");
+  for (const word of dialog.querySelectorAll("[data-act]")) word.textContent = act;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((answer) => dialog.addEventListener("close", () => answer(dialog.returnValue), { once: true }));
+}
+
+document.getElementById("unsaved")?.addEventListener("keydown", (event) => {
+  // A key that is still held down answers nothing.
+  if (event.repeat) event.preventDefault();
+  else if (event.key === "w") event.currentTarget.close("without");
+});
 
 // A label leaves a correction that is begun behind, so the way back to it is marked.
 export function markBegun(panel) {
-  const form = formOf(panel);
   const mark = panel.querySelector("[data-begun]");
-  if (form && mark) mark.hidden = form.elements.text.value === storedOf(form);
+  if (mark) mark.hidden = !hasUnsaved(panel);
 }
 
 // Says that the text in the editor is not the stored one.

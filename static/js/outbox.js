@@ -34,7 +34,20 @@ function write(entries) {
 }
 
 const put = (entry) => write([...read().filter((one) => one.key !== entry.key), entry]);
-export const remove = (entry) => write(read().filter((one) => one.key !== entry.key));
+
+export function remove(entry) {
+  flying.delete(entry.key);
+  write(read().filter((one) => one.key !== entry.key));
+}
+
+// Kept from now on, and sent by who keeps it.
+export function keep(entry) {
+  flying.add(entry.key);
+  put(entry);
+}
+
+// Whether a label of this item is kept here and not stored yet.
+export const holds = (item) => read().some((one) => one.item === item && !one.refused);
 export const waiting = () => read().filter((one) => !one.refused && !flying.has(one.key));
 
 export function entry(form, button, seconds) {
@@ -46,8 +59,7 @@ export function entry(form, button, seconds) {
 
 // Sends one label; `isNextHere`: the answer is a sentence, not the next item.
 export async function send(one, isNextHere) {
-  put(one);
-  flying.add(one.key);
+  keep(one);
   const headers = isNextHere ? { "Vet-Next": "here" } : {};
   const answer = await post(address("label/"), one.fields, { headers });
   flying.delete(one.key);
@@ -67,14 +79,14 @@ export function flush() {
 
 async function sendAll() {
   clearTimeout(timer);
-  let sent = 0;
+  const sent = [];
   for (const one of waiting()) {
     const answer = await send(one, true);
-    if (answer.kind === "stored") sent += 1;
+    if (answer.kind === "stored") sent.push(one.item);
     else if (answer.kind === "refused") refuse(one, answer);
     else if (answer.kind !== "server") break;
   }
-  if (sent) handle.sent(waiting().length);
+  if (sent.length) handle.sent(waiting().length, sent);
 }
 
 // Tries again in a moment, if there is anything to send.
@@ -144,12 +156,12 @@ export function show() {
   document.getElementById("outbox").replaceChildren(...ofWaiting(), ...refused.map(ofRefused));
 }
 
-// `handlers`: sent(left) after labels were sent late, open(item, then) to show an item, isStuck()
+// `handlers`: sent(left, items) after labels of these items were sent late, open(item, then) to show an item, isStuck()
 // if there is nothing to do until then.
 export function begin(handlers) {
   handle = handlers;
   window.addEventListener("online", flush);
-  for (const one of read()) drafts.forget(one.item);
+  for (const one of read()) drafts.labelled(one.item);
   show();
   if (waiting().length) flush();
 }

@@ -72,5 +72,3 @@ export function fieldsOf(form, button) {
   const fields = [...new FormData(form, button ?? undefined)];
   return fields.filter(([name]) => name !== "csrfmiddlewaretoken");
 }
-
-export const pause = (time) => new Promise((done) => setTimeout(done, time));

@@ -6,7 +6,7 @@ import * as editor from "./editor.js";
 import * as holding from "./holding.js";
 import * as keys from "./keys.js";
 import * as maths from "./maths.js";
-import { address, ask, panel, parse, say } from "./page.js";
+import { address, ask, panel, parse, say, tell } from "./page.js";
 import * as reading from "./reading.js";
 import * as ready from "./ready.js";
 import * as trouble from "./trouble.js";
@@ -27,6 +27,15 @@ export const bringNext = () =>
     holding.reached();
     placeDesk(sent, document.querySelector("[data-last]").textContent);
   });
+
+// A choice that was made and could not be stored is offered again, never sent unasked.
+export function remindOfChoice() {
+  const chosen = hasItem() && drafts.remembered();
+  const button = chosen && labelForm().querySelector(`button.choice[value="${CSS.escape(chosen)}"]`);
+  if (!button) return;
+  button.dataset.chosen = "";
+  tell(`You chose “${button.dataset.title}” for this item before; it was not stored. Choose again to store it.`);
+}
 
 // The item on the screen takes what the person does from now on.
 export function begin() {
@@ -74,9 +83,8 @@ export function paint(section, said = section.dataset.said) {
     window.scrollTo(0, 0);
     focusTarget()?.focus({ preventScroll: true });
   }
-  document.dispatchEvent(new Event("vet:painted"));
+  remindOfChoice();
   beside.follow();
-  bringNext();
 }
 
 // `said` where what was said last is still to be read.
@@ -102,6 +110,7 @@ export function place(markup, said) {
   keys.print(section);
   paint(section, said);
   holding.reached();
+  bringNext();
 }
 
 export async function load(said) {

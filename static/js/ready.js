@@ -1,52 +1,64 @@
-// When a press may count: once the item is painted and no key was pressed for a moment. So keys
-// that are pressed fast, for the item before, never meet the next one.
-import { panel } from "./page.js";
+// When a press counts: once the item has been on the screen for a moment. So a key that is pressed
+// fast, for the item before, never meets the next one; and no press is dropped without a sign.
+import { panel, say, screen } from "./page.js";
 
-const QUIET = 300;
+const GUARD = 300;
+const SIGN = 800;
+const EARLY = "Not taken: this item has only just come. Look at it first.";
+const OUT = "Not taken: your last answer is still being sent.";
 
-// held: something is on its way. painted: on the screen, not quiet yet. ready: quiet so far.
-// sure: a press came after a quiet moment, and from then on fast presses are meant.
-let state = "held";
-let since = 0;
+let isOnWay = true; // something was sent, and its answer or the next item is not here yet
+let opened = Infinity; // since when presses count
+let isEarly = false; // whether the press that goes on now began before that
+let frame = 0;
 let timer = 0;
+let fading = 0;
 
-// Whether the painted item is on its way out: what is begun on it now would go with it.
-export const isOut = () => state === "held";
+// Whether something is on its way: what is begun on the painted item now would go with it.
+export const isOut = () => isOnWay;
 
-export const is = () => state === "ready" || state === "sure";
+export const is = () => !isEarly && opened !== Infinity;
 
-function wait(from) {
-  since = from;
-  state = "painted";
+// Nothing counts from now on, and the choices show it.
+export function hold() {
+  cancelAnimationFrame(frame);
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    state = "ready";
-    panel().dataset.ready = "";
-  }, QUIET);
+  isOnWay = true;
+  opened = Infinity;
+  delete panel().dataset.ready;
+  panel().dataset.guarded = "";
 }
 
-// Nothing counts from now on: what was pressed is on its way.
-export function hold() {
-  clearTimeout(timer);
-  state = "held";
-  delete panel().dataset.ready;
+function open() {
+  opened = performance.now();
+  delete panel().dataset.guarded;
+  panel().dataset.ready = "";
 }
 
 // The item is on the screen, or there again.
 export function release() {
   hold();
-  requestAnimationFrame(() => state === "held" && wait(performance.now()));
+  frame = requestAnimationFrame(() => {
+    isOnWay = false;
+    timer = setTimeout(open, GUARD);
+  });
 }
 
-// By the time of the press itself: where the page was busy, presses wait and come all at once.
-function look({ timeStamp }) {
-  if (state === "held" || state === "sure") return;
-  if (timeStamp - since < QUIET) {
-    delete panel().dataset.ready;
-    wait(timeStamp);
-  } else {
-    state = "sure";
-  }
+// The sign that a press was seen and not taken, at the form that it was meant for.
+export function refuse() {
+  const why = isOut() ? OUT : EARLY;
+  say(why);
+  screen().style.setProperty("--refused", `"${why}"`);
+  screen().dataset.refused = "";
+  clearTimeout(fading);
+  fading = setTimeout(() => delete screen().dataset.refused, SIGN);
 }
 
-for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, look, true);
+// By the time of the press itself: where the page was busy, presses wait and come all at once. A key
+// that is held down is one press.
+for (const kind of ["keydown", "pointerdown"]) {
+  document.addEventListener(kind, (event) => event.repeat || (isEarly = event.timeStamp < opened), true);
+}
+for (const kind of ["keyup", "pointerup", "pointercancel"]) {
+  document.addEventListener(kind, () => setTimeout(() => (isEarly = false)), true);
+}

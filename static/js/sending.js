@@ -5,29 +5,19 @@ import * as editor from "./editor.js";
 import * as fields from "./fields.js";
 import * as holding from "./holding.js";
 import * as outbox from "./outbox.js";
-import { address, fieldsOf, panel, pause, post, say, tell, whyNot } from "./page.js";
-import { bringNext, focusTarget, hasItem, labelForm, load, paint, place, seconds } from "./painting.js";
+import { address, fieldsOf, panel, post, say, tell, whyNot } from "./page.js";
+import { bringNext, focusTarget, hasItem, load, paint, place, seconds } from "./painting.js";
 import * as ready from "./ready.js";
 import * as trouble from "./trouble.js";
 
-// How long a choice is in sight before the next item comes.
-const SHOWN = 333;
+// The label before, while its answer is awaited. What is sent next waits for it, so that all reaches
+// the server in the order in which it was given.
+let flight = Promise.resolve();
 
-let stuck = null; // the panel whose label waits, and after which none is here yet
-
-// Whether the painted item is labelled and only the connection is missing to go on.
-export const isStuck = () => stuck === panel();
 export const WAITS = "Your label of this item waits to be sent; the next item comes then.";
 
-// Why a submission must not go out now; empty if it may. `null` needs no word: it is a double press.
-// The label of a stuck item is not sent again: it waits already.
-export function objection(form) {
-  if (isStuck()) return WAITS;
-  if (!ready.is()) return null;
-  if (form.matches("[data-editor], [data-send=quiet], [data-send=flag]")) return "";
-  if (!editor.hasUnsaved(panel())) return "";
-  return "The corrected text is not saved yet: save it, or leave the editor, then go on.";
-}
+// Whether the painted item is labelled and only the connection is missing to go on.
+export const isStuck = () => hasItem() && outbox.holds(panel().dataset.item);
 
 function choose(form, button) {
   for (const other of form.querySelectorAll("[data-chosen]")) delete other.dataset.chosen;
@@ -35,97 +25,141 @@ function choose(form, button) {
   if (button?.dataset.title) say(`${button.dataset.title}.`);
 }
 
-// A label, for which the next item is here or comes with the answer.
+const lastSaid = () => document.querySelector("[data-last]");
+
+// A label. Where the next item is here it is painted at once, and what becomes of the label is told
+// beside it; else the next item comes with the answer.
 async function label(form, button) {
   if (!(await holding.mayGo(tell))) return;
   ready.hold();
-  drafts.stop();
-  choose(form, button);
   const entry = outbox.entry(form, button, seconds());
-  const isNextHere = ahead.isExpected();
-  const [answer] = await Promise.all([outbox.send(entry, isNextHere), pause(SHOWN)]);
-  if (answer.kind === "stored" || answer.kind === "refused") {
-    if (answer.kind === "stored") drafts.forget(entry.item);
-    arrive(answer, isNextHere && answer.kind === "stored");
-  } else if (answer.kind === "connection" || answer.kind === "server") {
-    drafts.forget(entry.item);
-    goOnWithout(entry);
-  } else {
-    outbox.remove(entry);
-    if (button) drafts.remember(button.value);
-    fail(form, button, answer);
+  outbox.keep(entry);
+  choose(form, button);
+  await flight;
+  if (!form.isConnected) return takeBack(entry, button);
+  // What the label carries needs no draft; a correction that is not saved does.
+  if (editor.hasUnsaved(panel())) await drafts.hurry();
+  drafts.stop();
+  const left = panel();
+  const isPainted = ahead.isHere();
+  const sent = outbox.send(entry, isPainted);
+  const said = `${entry.item}: ${entry.title}.`;
+  if (isPainted) {
+    trouble.clear();
+    lastSaid().textContent = said;
+    paint(ahead.take(), said);
   }
+  flight = sent.then((answer) => settle({ entry, form, button, answer, left, said, isPainted }));
 }
 
-// The next item came with the answer, or was asked for before and is here, or will be in a moment.
-async function arrive(answer, isNextHere) {
+// The label cannot be sent as things are; the choice is offered again with the item.
+function takeBack(entry, button) {
+  outbox.remove(entry);
+  if (button) drafts.remember(entry.item, button.value);
+}
+
+// What became of a label; `isPainted`: the next item is on the screen already.
+async function settle({ entry, form, button, answer, left, said, isPainted }) {
+  const { kind, body } = answer;
+  if (kind === "stored" || kind === "connection" || kind === "server") drafts.labelled(entry.item);
+  if (kind === "stored" && isPainted) {
+    if (lastSaid().textContent === said) lastSaid().textContent = body;
+    return bringNext();
+  }
+  if (kind === "stored") return arrive(answer);
+  if (kind === "connection" || kind === "server") return goOnWithout(entry, isPainted);
+  if (isPainted) drafts.hurry();
+  if (kind === "refused") return place(body);
+  if (isPainted) paint(left);
+  takeBack(entry, button);
+  return fail(form, button, answer);
+}
+
+// The next item came with the answer, or was here before.
+function arrive(answer, isNextHere) {
   trouble.clear();
   if (!isNextHere) return place(answer.body);
-  await ahead.arrived();
-  if (!ahead.isHere()) return fetchNext(answer.body);
+  lastSaid().textContent = answer.body;
   paint(ahead.take(), answer.body);
-  document.querySelector("[data-last]").textContent = answer.body;
+  bringNext();
 }
 
 async function fetchNext(said) {
   if (await load(said)) {
-    document.querySelector("[data-last]").textContent = said;
+    lastSaid().textContent = said;
     return;
   }
   trouble.show("connection", `${said} The next item comes with the connection.`, () => fetchNext(said));
 }
 
-// The label waits for the connection; the next item is here already, or comes with it.
-function goOnWithout(entry) {
+// The label waits for the connection; the next item is on the screen, or here, or comes with it.
+function goOnWithout(entry, isPainted) {
   outbox.later();
   const said = `${entry.item}: “${entry.title}” is kept here until it can be sent.`;
+  if (isPainted) return tell(said);
   if (ahead.isHere()) return paint(ahead.take(), said);
-  stuck = panel();
   outbox.show();
   say(`${said} The next item comes with the connection.`);
 }
 
 // Labels that had waited are stored: what they did to the desk, and the item that comes with it.
-export function sentLate(left) {
+export function sentLate(left, items) {
   const said = left ? `${left} more to send.` : "All your labels are stored now.";
   tell(said);
-  if (!left && (!hasItem() || isStuck())) fetchNext(said);
+  if (items.includes(panel().dataset.item) || (!left && !hasItem())) fetchNext(said);
   else bringNext();
 }
 
-// What becomes of a draft when its form, or another, is sent: a label carries all of it, a
-// correction a part; to leave the item in any other way keeps it.
-function putAside(kind) {
-  if (kind === "label" || kind === "editor") drafts.stop();
-  else drafts.hurry();
-}
-
-function settleDraft(kind, item) {
-  if (kind === "label") drafts.forget(item);
-  if (kind === "editor") drafts.corrected(item);
-}
-
-// Anything else that is sent: its answer is the panel, or nothing is lost and the page says so.
+// Anything else that is sent: its answer is the panel, or nothing is lost and the page says so. True
+// if it is stored.
 async function exchange(form, button) {
   const kind = form.dataset.send;
-  if (kind === "label" && !(await holding.mayGo(tell))) return;
+  if (kind === "label" && !(await holding.mayGo(tell))) return false;
   const { item } = panel().dataset;
-  const isChoice = kind === "label" || kind === "skip";
-  const isNextHere = kind === "skip" && ahead.isExpected();
   ready.hold();
-  putAside(kind);
-  if (isChoice) choose(form, button);
+  if (kind === "label" || kind === "skip") choose(form, button);
   if (kind === "label") form.elements.seconds.value = seconds();
+  await flight;
+  if (!form.isConnected) return false;
+  if (kind === "undo" && outbox.waiting().length) {
+    ready.release();
+    tell("Your last label waits to be sent. Undo it after that.");
+    return false;
+  }
+  // A label and a correction carry what was begun; to leave the item in any other way keeps it.
+  if (kind === "label" || kind === "editor") drafts.stop();
+  else drafts.hurry();
+  const isNextHere = kind === "skip" && ahead.isHere();
   const headers = isNextHere ? { "Vet-Next": "here" } : {};
-  const sent = post(form.action, fieldsOf(form, button), { headers });
-  const [answer] = await Promise.all([sent, pause(isChoice ? SHOWN : 0)]);
+  const answer = await post(form.action, fieldsOf(form, button), { headers });
   const isStored = answer.kind === "stored";
   if (!isStored && answer.kind !== "refused") {
-    if (kind === "label" && button) drafts.remember(button.value);
-    return fail(form, button, answer);
+    if (kind === "label" && button) drafts.remember(item, button.value);
+    fail(form, button, answer);
+    return false;
   }
-  if (isStored) settleDraft(kind, item);
-  return arrive(answer, isStored && isNextHere);
+  if (isStored && kind === "label") drafts.labelled(item);
+  if (isStored && kind === "editor") drafts.corrected(item);
+  arrive(answer, isStored && isNextHere);
+  return isStored;
+}
+
+// What leaves the item while a corrected text is not saved is asked about first.
+const LEAVES = { label: "label", skip: "skip", undo: "undo", reopen: "go on" };
+
+async function askUnsaved(form, button) {
+  const kind = form.dataset.send;
+  const correction = panel().querySelector("[data-editor]");
+  const answer = await editor.askUnsaved(panel(), LEAVES[kind]);
+  if (answer === "without") send(form, button);
+  if (answer !== "save" || !(await exchange(correction))) return;
+  // The corrected item was painted anew, with all that stood in its other form.
+  const again = document.querySelector(`#screen form[data-send="${kind}"]`);
+  const wanted = button?.value ? `button[value="${CSS.escape(button.value)}"]` : "[data-store]";
+  const pressed = again?.querySelector(wanted) ?? again?.querySelector("button");
+  if (!again) return;
+  if (kind === "label") fields.pick(again, button?.value ?? "");
+  if (kind !== "label" || !fields.ask(again)) send(again, pressed);
 }
 
 const KEPT = {
@@ -141,8 +175,7 @@ function fail(form, button, answer) {
   drafts.keep();
   trouble.show(answer.kind, whyNot(answer) + kept(button), () => {
     if (!form.isConnected) return;
-    if (form.matches("[data-label]") && panel().dataset.phase === "label") label(form, button);
-    else exchange(form, button);
+    send(form, button);
   });
 }
 
@@ -163,23 +196,21 @@ async function acknowledge(form) {
   focusTarget()?.focus({ preventScroll: true });
 }
 
+function send(form, button) {
+  const isLabel = form.dataset.send === "label" && panel().dataset.phase === "label";
+  return isLabel ? label(form, button) : exchange(form, button);
+}
+
 export function submit(form, button) {
   const kind = form.dataset.send;
+  if (isStuck() && kind !== "quiet") return tell(WAITS);
+  // To take the last label back needs no look at the item that came after it.
+  if (kind === "undo" ? ready.isOut() : !ready.is()) return ready.refuse();
   if (kind === "flag") return flag(form, button);
   if (kind === "quiet") return acknowledge(form);
   if (kind === "label" && fields.ask(form)) return undefined;
-  if (kind === "undo" && outbox.waiting().length) return tell("Your last label waits to be sent. Undo it after that.");
-  if (kind === "label" && panel().dataset.phase === "label") return label(form, button);
-  return exchange(form, button);
-}
-
-// A label that was chosen before the person was signed out is offered again, never sent unasked.
-export function remindOfChoice() {
-  const chosen = hasItem() && drafts.remembered();
-  const button = chosen && labelForm().querySelector(`button.choice[value="${CSS.escape(chosen)}"]`);
-  if (!button) return;
-  button.dataset.chosen = "";
-  tell(`You chose “${button.dataset.title}” for this item before; it was not stored. Choose again to store it.`);
+  if (Object.hasOwn(LEAVES, kind) && editor.hasUnsaved(panel())) return askUnsaved(form, button);
+  return send(form, button);
 }
 
 // Opens an item that a label of was refused.

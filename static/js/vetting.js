@@ -8,10 +8,10 @@ import * as holding from "./holding.js";
 import * as keys from "./keys.js";
 import * as outbox from "./outbox.js";
 import { panel, say, tell } from "./page.js";
-import { begin, bringNext, focusTarget, labelForm, load } from "./painting.js";
+import { begin, bringNext, focusTarget, labelForm, load, remindOfChoice } from "./painting.js";
 import * as reading from "./reading.js";
 import * as ready from "./ready.js";
-import { isStuck, objection, openItem, remindOfChoice, sentLate, submit, WAITS } from "./sending.js";
+import { isStuck, openItem, sentLate, submit, WAITS } from "./sending.js";
 
 document.addEventListener(
   "submit",
@@ -19,31 +19,24 @@ document.addEventListener(
     const form = event.target;
     if (!form.matches("[data-send]")) return;
     event.preventDefault();
-    const why = objection(form);
-    if (why) tell(why);
-    if (why === "") submit(form, event.submitter);
+    submit(form, event.submitter);
   },
   true,
 );
 
-function press(selector) {
-  const button = document.querySelector(selector);
-  if (ready.is() && button) button.click();
-  return Boolean(button);
-}
-
-const pressKey = (name) => press(`#screen [aria-keyshortcuts~="${CSS.escape(keys.keyOf(name))}"]`);
+const pressKey = (name) => document.querySelector(`#screen [aria-keyshortcuts~="${CSS.escape(keys.keyOf(name))}"]`)?.click();
 
 function goOn() {
-  if (!panel().matches("[data-lesson]") || !ready.is()) return false;
-  load().then((isThere) => isThere || tell("The next item comes with the connection. Try again then."));
+  if (!panel().matches("[data-lesson]")) return false;
+  if (!ready.is()) ready.refuse();
+  else load().then((isThere) => isThere || tell("The next item comes with the connection. Try again then."));
   return true;
 }
 
 const ACTIONS = {
-  c: () => ready.isOut() || panel().querySelector("#comment")?.focus(),
+  c: () => (ready.is() ? panel().querySelector("#comment")?.focus() : ready.refuse()),
   d: () => reading.toggle(panel()),
-  e: () => ready.isOut() || editor.open(panel()) || tell("There is nothing to correct here."),
+  e: () => (ready.is() ? editor.open(panel()) || tell("There is nothing to correct here.") : ready.refuse()),
   f: () => pressKey("f"),
   g: () => beside.toggle("guidelines") || tell("This project has no guidelines yet."),
   b: () => beside.toggle("siblings") || tell("Siblings are not shown here."),
@@ -66,7 +59,11 @@ keys.listen((name, event) => {
     return true;
   }
   if (name === "Enter" && (event.target.closest("a, button, summary, input") || !goOn())) return false;
-  if (/^[\d+-]$/.test(name) && labelForm()) return !ready.is() || fields.press(labelForm(), name) || fields.deny(labelForm(), keys.keyOf);
+  if (/^[\d+-]$/.test(name) && labelForm()) {
+    if (!ready.is()) ready.refuse();
+    else if (!fields.press(labelForm(), name)) fields.deny(labelForm(), keys.keyOf);
+    return true;
+  }
   if (!Object.hasOwn(ACTIONS, name)) return false;
   ACTIONS[name]();
   return true;
@@ -96,6 +93,7 @@ document.addEventListener(
     event.preventDefault();
     event.stopImmediatePropagation();
     if (isStuck()) tell(WAITS);
+    else ready.refuse();
   },
   true,
 );
@@ -127,6 +125,7 @@ function complete(form, event) {
   event.preventDefault();
   if (form.matches("[data-editor]")) form.requestSubmit();
   else if (ready.is()) fields.send(form);
+  else ready.refuse();
 }
 
 keys.print(document);
@@ -134,4 +133,5 @@ begin();
 remindOfChoice();
 holding.begin();
 outbox.begin({ sent: sentLate, open: openItem, isStuck });
+if (isStuck()) tell(WAITS);
 bringNext();

@@ -105,6 +105,13 @@ def test_a_correction_of_texts_that_changed_since_is_shown_apart(member: Members
     assert found.comment == "hm"
 
 
+def test_a_correction_that_was_stored_is_not_told_as_begun(member: Membership) -> None:
+    item = make_item(member.project)
+    keep(member, take(member), text="A spider has nine legs.")
+    make_revision(item, {"prompt": "?", "gold": "8", "perturbed": "A spider has nine legs."})
+    assert start(member, take(member)).stale_text == ""
+
+
 def test_after_a_correction_the_comment_is_of_the_new_revision(member: Membership) -> None:
     item = make_item(member.project)
     keep(member, take(member), text="A spider has nine legs.", comment="hm")

@@ -41,9 +41,10 @@ def test_what_was_labelled_and_what_comes_next_is_said_and_focus_follows(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
     page.keyboard.press("3")
     wait_for(page, "item-02")
-    assert said(page) == "item-01 is labelled: Score-invariant. Now item-02, Number errors."
+    assert said(page) == "item-01: Score-invariant. Now item-02, Number errors."
     expect(page.locator("[data-focus]")).to_be_focused()
 
 
@@ -95,14 +96,14 @@ def test_a_comment_outlives_a_correction_and_comes_back_with_an_undone_label(
     assert page.input_value("#comment") == "One leg too few."
 
 
-def test_unsaved_text_is_never_passed_over_by_a_label(
+def test_a_text_in_an_open_editor_is_asked_about_before_a_label(
     open_page: OpenPage, member: Membership
 ) -> None:
     page = label_screen(open_page, member)
     page.keyboard.press("e")
     page.keyboard.type("In fact: ")
     page.click('.choice[value="valid"]')
-    expect(page.locator("[data-last]")).to_contain_text("not saved yet")
+    expect(page.get_by_role("dialog")).to_contain_text("You changed the text but did not save it.")
     page.wait_for_timeout(300)
     assert not Label.objects.exists()
 
@@ -194,6 +195,7 @@ def test_a_label_waits_for_the_connection_and_is_sent_once(
     expect(page.locator("#outbox")).to_contain_text("1 label waits for the connection")
     assert not Label.objects.exists()
     page.context.set_offline(False)
+    expect(page.locator("[data-last]")).to_have_text("All your labels are stored now.")
     expect(page.locator("#outbox")).to_be_empty()
     assert Label.objects.get().choice == "invalid"
 
@@ -248,6 +250,7 @@ def test_a_narrow_screen_shows_where_more_is_to_the_side(
 ) -> None:
     page = label_screen(open_page, member)
     page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("innerWidth === 390")
     piles = page.locator(".pile-row")
     assert piles.evaluate("piles => piles.scrollWidth > piles.clientWidth")
     assert "gradient" in piles.evaluate("piles => getComputedStyle(piles).backgroundImage")

@@ -1,9 +1,14 @@
 """How what no view answers is told: to programs as a problem, to people as a page."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
 
+from django.contrib.auth.views import redirect_to_login
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 
@@ -16,6 +21,40 @@ AWAY = (
 )
 # Seconds after which it may be there again.
 WAIT = 5
+# What forms send beside what people typed: it is of no use to them.
+OWN_FIELDS = {"csrfmiddlewaretoken", "key", "revision", "seconds", "seen", "shown", "base", "next"}
+SECRETS = ("password", "code")
+
+
+class SignedOut:
+    """Middleware: tells who is not signed in to do so first, and shows them what they typed.
+
+    It stands before Django's check of forms, which would say that the form is out of date: where
+    the session is gone, its token often is as well. A page that is opened is left to its view.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], *_: Any
+    ) -> HttpResponse | None:
+        # `login_required` and the administration leave this mark on the views that they guard.
+        if not hasattr(view, "login_url") or request.user.is_authenticated:
+            return None
+        page = _page_before(request) or request.get_full_path()
+        sign_in = redirect_to_login(page, view.login_url)
+        if _is_part(request) or (request.method == "POST" and _typed(request)):
+            return _refused(request, "401.html", 401, sign_in=sign_in.url)
+        return sign_in if request.method == "POST" else None
+
+
+def out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """For a form whose token is missing or of another session."""
+    return _refused(request, "403_csrf.html", 403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -38,6 +77,40 @@ def _database_away(request: HttpRequest) -> HttpResponse:
         answer = HttpResponse(render_to_string("503.html"), status=503)
     answer["Retry-After"] = str(WAIT)
     return answer
+
+
+def _refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
+    """A page that says why, with what was typed; for a script, whose page still holds that, the
+    reason alone, for the place that every page has for it."""
+    if not _is_part(request):
+        return render(request, template, {**said, "typed": _typed(request)}, status=status)
+    response = render(request, f"{template}#why", said, status=status)
+    response["HX-Retarget"], response["HX-Reswap"] = "#refused", "innerMorph"
+    return response
+
+
+def _typed(request: HttpRequest) -> list[tuple[str, str]]:
+    """What a form of ours sent, by the names of its fields; nothing of what another site sends."""
+    if not _page_before(request):
+        return []
+    return [
+        (name.replace("_", " "), value)
+        for name, values in request.POST.lists()
+        for value in values
+        if value.strip() and name not in OWN_FIELDS and not any(one in name for one in SECRETS)
+    ]
+
+
+def _page_before(request: HttpRequest) -> str:
+    """The page of ours that the request came from; empty if it came from elsewhere."""
+    page = urlsplit(request.headers.get("Referer", ""))
+    if page.netloc != request.get_host():
+        return ""
+    return page._replace(scheme="", netloc="", fragment="").geturl()
+
+
+def _is_part(request: HttpRequest) -> bool:
+    return "HX-Request" in request.headers
 
 
 def _by_program(request: HttpRequest) -> bool:

@@ -2,7 +2,8 @@
 // it; where the item has no label yet, comments on the one labelled last.
 import { restore } from "./comments.js";
 import * as keys from "./keys.js";
-import { ask, panel, parse, say, screen } from "./page.js";
+import { ask, panel, parse, screen, tell } from "./page.js";
+import { SAYINGS } from "./trouble.js";
 
 const aside = () => document.getElementById("beside");
 const link = (kind) => panel().querySelector(`[data-${kind}]`) ?? document.querySelector(`#screen [data-${kind}]`);
@@ -19,9 +20,10 @@ function addressOf(kind) {
   return url;
 }
 
+// What kept it from being shown; nothing if it is there.
 async function fill(kind) {
   const answer = await ask(addressOf(kind));
-  if (answer.kind !== "stored" && answer.kind !== "refused") return false;
+  if (answer.kind !== "stored" && answer.kind !== "refused") return SAYINGS[answer.kind];
   aside().replaceChildren(parse(answer.body));
   keys.print(aside());
   window.htmx.process(aside());
@@ -29,7 +31,7 @@ async function fill(kind) {
   aside().dataset.kind = kind;
   aside().hidden = false;
   screen().dataset.beside = kind;
-  return true;
+  return "";
 }
 
 export function close() {
@@ -50,9 +52,9 @@ export function toggle(kind) {
   if (!link(kind)) return false;
   if (isOpen() && aside().dataset.kind === kind) return close();
   back = document.activeElement;
-  fill(kind).then((isFilled) => {
-    if (isFilled) beginning().focus();
-    else say("This cannot be shown without a connection.");
+  fill(kind).then((why) => {
+    if (why) tell(`This cannot be shown now. ${why}`);
+    else beginning().focus();
   });
   return true;
 }

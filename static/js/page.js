@@ -32,7 +32,7 @@ export function parse(markup) {
 
 // What became of a request: stored, refused, signed-out, forbidden, server or connection.
 function kindOf(response) {
-  if (response.redirected) return "signed-out";
+  if (response.redirected || response.status === 401) return "signed-out";
   if (response.ok) return "stored";
   if (response.status === 409 || response.status === 422) return "refused";
   return response.status >= 500 ? "server" : "forbidden";

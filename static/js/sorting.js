@@ -54,8 +54,9 @@ function send(button) {
   waiting += 1;
   sent = sent
     .then(() => ask(name, value))
-    .catch(() => {
-      said().textContent = "This was not stored: there is no connection, or you are signed out. Load the page again.";
+    .catch(({ message }) => {
+      const why = message === "401" ? "you are signed out" : "there is no connection";
+      said().textContent = `This was not stored: ${why}. Load the page again.`;
     })
     .finally(() => (waiting -= 1));
 }

@@ -4,7 +4,7 @@ const AGAIN_AFTER = 5000;
 let again = null;
 let timer = 0;
 
-const SAYINGS = {
+export const SAYINGS = {
   connection: "No connection to the server.",
   server: "The server could not answer.",
   "signed-out": "You have been signed out.",

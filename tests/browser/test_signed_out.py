@@ -1,0 +1,84 @@
+"""Who is signed out while a page is open, cookies and all, is told so and loses nothing."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.models import Label, Membership
+from tests.browser.conftest import OpenPage
+from tests.browser.screen import label_screen, wait_for, with_items
+from tests.builders import PASSWORD, make_member, make_project
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SIZES = pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["wide", "narrow"])
+
+
+def of(size: tuple[int, int]) -> dict[str, dict[str, int]]:
+    return {"viewport": {"width": size[0], "height": size[1]}}
+
+
+def sign_in(page: Page, member: Membership) -> None:
+    assert member.account
+    page.fill("[name=login]", member.account.username)
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button")
+
+
+def is_in_sight(page: Page, selector: str) -> bool:
+    inside = "box => box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth"
+    box = page.locator(selector)
+    return bool(box.evaluate(f"one => ({inside})(one.getBoundingClientRect())"))
+
+
+@SIZES
+def test_a_label_is_kept_until_its_author_has_signed_in_again(
+    open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    member = with_items(make_project(), 3)
+    page = label_screen(open_page, member, **of(size))
+    page.context.clear_cookies()
+    page.fill("#comment", "Spiders have eight.")
+    page.locator("#panel [data-focus]").focus()
+    page.keyboard.press("4")
+    expect(page.locator("#trouble")).to_contain_text("You have been signed out.")
+    expect(page.locator("#trouble")).to_contain_text("“Not relevant” is kept here")
+    assert is_in_sight(page, "#trouble .notice")
+    page.click("#trouble a")
+    sign_in(page, member)
+    wait_for(page, "item-01")
+    expect(page.locator("#comment")).to_have_value("Spiders have eight.")
+    expect(page.locator("[data-last]")).to_contain_text("You chose “Not relevant”")
+    assert not Label.objects.exists()
+
+
+@SIZES
+def test_what_a_lead_types_stays_and_comes_back_when_it_is_sent(
+    open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    lead = make_member(make_project(), role="lead")
+    page = open_page(lead.account, reverse("task", args=[lead.project.slug]), **of(size))
+    page.context.clear_cookies()
+    page.fill("#source", "# my own words")
+    page.press("#source", "End")
+    expect(page.locator("#refused")).to_contain_text("You are signed out.")
+    assert is_in_sight(page, "#refused .notice")
+    expect(page.locator("#source")).to_have_value("# my own words")
+    expect(page.locator("#preview")).to_have_count(1)
+    page.click("text=Store as a version")
+    expect(page.locator("h1")).to_have_text("You are signed out")
+    expect(page.locator("main")).to_contain_text("# my own words")
+    with page.context.expect_page() as opened:
+        page.click("text=Sign in in a new tab")
+    sign_in(opened.value, lead)
+    opened.value.wait_for_url(f"**{reverse('task', args=[lead.project.slug])}")
+    expect(page.locator("main")).to_contain_text("# my own words")
+
+
+def test_a_comment_that_cannot_be_sent_is_not_wiped_out(open_page: OpenPage) -> None:
+    lead = make_member(with_items(make_project(), 1).project, role="lead")
+    page = open_page(lead.account, f"{reverse('comments', args=[lead.project.slug])}?item=item-01")
+    page.fill("#comments textarea", "Is eight right?")
+    page.context.clear_cookies()
+    page.click("#comments form:has(textarea) button")
+    expect(page.locator("#refused")).to_contain_text("You are signed out.")
+    expect(page.locator("#comments textarea")).to_have_value("Is eight right?")

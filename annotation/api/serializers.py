@@ -192,6 +192,10 @@ class OfferSerializer(serializers.Serializer[queue.Offer]):
 
 class NoOfferSerializer(serializers.Serializer[Any]):
     waiting = WaitingSerializer()
+    importing = serializers.CharField(
+        default="",
+        help_text="How far an import is that is under way, in words; empty if there is none.",
+    )
 
 
 class LabelSerializer(serializers.Serializer[Any]):

@@ -31,6 +31,7 @@ from annotation.api.serializers import (
 )
 from annotation.filters import LabelFilter
 from annotation.models import Account, Label, Project
+from annotation.uploads import jobs
 
 OFFERED = PolymorphicProxySerializer(
     component_name="Next",
@@ -65,7 +66,11 @@ def project(request: Request, slug: str) -> Response:
 def next_item(request: Request, slug: str) -> Response:
     """Take the next item, or be shown the one you hold; else why there is none for you now."""
     member = access.member_for(request, slug, right="label")
-    return Response(_offered(queue.next_offer(member)))
+    offer = queue.next_offer(member)
+    if isinstance(offer, queue.Offer):
+        return Response(OfferSerializer(offer).data)
+    told = {"waiting": offer, "importing": jobs.under_way(member.project)}
+    return Response(NoOfferSerializer(told).data)
 
 
 class LabelList(ListAPIView[Label]):
@@ -136,12 +141,6 @@ def undo(request: Request, slug: str) -> Response:
     if offer is None:
         raise Conflict("There is no label of yours whose item could be shown again.")
     return Response(OfferSerializer(offer).data)
-
-
-def _offered(offer: queue.Offer | queue.Waiting) -> Any:
-    if isinstance(offer, queue.Waiting):
-        return NoOfferSerializer({"waiting": offer}).data
-    return OfferSerializer(offer).data
 
 
 urlpatterns = [

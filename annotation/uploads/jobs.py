@@ -40,6 +40,20 @@ def called(project: Project, number: int) -> Job | None:
     return of_project(project).filter(result__number=number).first()
 
 
+def under_way(project: Project) -> str:
+    """How far the first of the imports is that workers are at or will take next; "" if there are
+    none. One that waits for a person is not under way."""
+    asked = of_project(project).filter(finished_at=None)
+    job = asked.filter(result__step__in=[places.CHECK, places.STORE]).last()
+    if job is None:
+        return ""
+    if job.state == Job.State.WAITING:
+        return "It waits for a worker and then begins by itself."
+    if job.result["step"] == places.CHECK:
+        return f"Its file is being checked: {job.done:,} rows so far."
+    return f"{job.done:,} of {job.total:,} rows are read."
+
+
 def new(member: Membership, told: dict[str, Any], now: datetime) -> Job:
     """A job for a file that was looked at; inside the transaction that moves it to its place."""
     expires = (now + KEPT).timestamp()

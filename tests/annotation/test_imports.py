@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +21,8 @@ from annotation.models import Event, Item, Job, Project
 from annotation.uploads import jobs, places, reading, receiving
 from formats.writers import write_file
 from judging.engine import bell
-from tests.builders import TEXTS, Cast, cast
+from tests.builders import TEXTS, Cast, cast, make_item, make_resolution
+from tests.judging.builders_judging import api_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
 PAGE = "/projects/fbi/import/"
@@ -348,6 +350,61 @@ def test_a_large_file_is_checked_by_a_worker(lead: Client, monkeypatch: Any) -> 
     assert jobs.work(job.pk)
     assert jobs.due(timezone.now()) == []
     assert "Import 1 item<" in page(lead, job)
+
+
+def told_where_nothing_is(people: Cast) -> dict[str, str]:
+    """What is said of imports where a project without items, or its queue, has nothing to show."""
+    found = {}
+    for member in (people.annotator, people.lead):
+        client = Client()
+        assert member.account
+        client.force_login(member.account)
+        of_leads = ("items/", "board/", "pace/", "results/data-set/") if member.is_lead else ()
+        for path in ("/", *(f"/projects/fbi/{way}" for way in ("", "vet/", *of_leads))):
+            shown = client.get(path).content.decode()
+            words = r"An import is under way|It waits for a worker|\d of \d rows|[Nn]o items"
+            said = re.findall(words, shown)
+            found[f"{member.alias} {path}"] = ", ".join(said)
+    return found
+
+
+def test_while_an_import_is_under_way_whoever_waits_for_items_reads_how_far_it_is(
+    lead: Client, people: Cast
+) -> None:
+    job = send(lead, keyed("a", "b", "c"))
+    # It waits for a person.
+    assert not any("under way" in said for said in told_where_nothing_is(people).values())
+    lead.post(f"{PAGE}1/", {"import": "yes"})
+    for values, how_far in (
+        ({}, "It waits for a worker"),
+        ({"state": Job.State.RUNNING, "done": 2}, "2 of 3 rows"),
+    ):
+        Job.objects.update(**values)
+        for place, said in told_where_nothing_is(people).items():
+            assert said.startswith(f"An import is under way, {how_far}"), place
+    Job.objects.update(state=Job.State.WAITING)
+    assert jobs.work(job.pk)
+    assert not any("under way" in said for said in told_where_nothing_is(people).values())
+
+
+def test_an_import_that_is_checked_is_under_way_too(
+    lead: Client, people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "AT_ONCE", 0)
+    send(lead, keyed("a"))
+    Job.objects.update(state=Job.State.RUNNING, done=1_000)
+    assert jobs.under_way(people.project) == "Its file is being checked: 1,000 rows so far."
+
+
+def test_who_has_labelled_all_reads_that_more_is_under_way(lead: Client, people: Cast) -> None:
+    make_resolution(make_item(people.project, slots=0))
+    send(lead, keyed("a"))
+    lead.post(f"{PAGE}1/", {"import": "yes"})
+    shown = lead.get("/projects/fbi/vet/").content.decode()
+    assert "An import is under way. It waits for a worker" in shown
+    assert api_client(people.lead).post("/api/v1/projects/fbi/queue/next/").json()["importing"] == (
+        "It waits for a worker and then begins by itself."
+    )
 
 
 def test_an_import_can_be_cancelled_until_it_is_done(lead: Client, people: Cast) -> None:

@@ -11,13 +11,13 @@ import pytest
 from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from annotation.models import Item, Membership, Role
-from annotation.uploads import jobs
+from annotation.models import Item, Job, Membership, Role
+from annotation.uploads import jobs, places
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
-from tests.builders import TEXTS, make_member, make_project
+from tests.builders import TEXTS, make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 HEADER = ["Ours", "Error type", "question", "Reference answer", "Changed answer", "weight"]
@@ -129,3 +129,29 @@ def test_the_pages_of_imports(
     checked(page)
     page.goto(address)
     checked(page)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["wide", "narrow"])
+def test_who_waits_for_an_import_reads_how_far_it_is(
+    open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    member = make_member(make_project())
+    job = Job.objects.create(
+        project=member.project,
+        kind=jobs.KIND,
+        state=Job.State.RUNNING,
+        done=3_000,
+        total=14_000,
+        result={"number": 1, "step": places.STORE},
+    )
+    viewport = {"width": size[0], "height": size[1]}
+    address = reverse("vet", args=[member.project.slug])
+    page = open_page(member.account, address, viewport=viewport)
+    waiting = page.locator("#panel .empty")
+    expect(waiting).to_contain_text("An import is under way")
+    expect(waiting).to_contain_text("3,000 of 14,000 rows are read.")
+    checked(page)
+    Job.objects.filter(pk=job.pk).update(state=Job.State.FINISHED, finished_at=timezone.now())
+    make_item(member.project, "item-01")
+    page.click("text=Look again")
+    page.wait_for_selector('#panel[data-item="item-01"]')

@@ -1,0 +1,14 @@
+"""What pages say of imports."""
+
+from django import template
+
+from annotation.models import Project
+from annotation.uploads import jobs
+
+register = template.Library()
+
+
+@register.simple_tag
+def import_under_way(project: Project) -> str:
+    """How far an import is that is under way; nothing if there is none."""
+    return jobs.under_way(project)

@@ -4,18 +4,25 @@ All of it is slots (design 3.3): more of them, some reserved for a person, some 
 priority. Slots that somebody holds or has filled stay as they are.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle, islice
+from typing import Any
 
-from annotation import awaiting, places, resolving, writing
-from annotation.models import Event, Item, Membership, Project, Reason, Slot, Stage
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import QueryCanceled
+
+from annotation import awaiting, places, resolving, seldom, writing
+from annotation.errors import Refused
+from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
 from annotation.querysets import ItemQuerySet
 from stats.lots import lot
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 20
+COUNTED_WITHIN = "20s"
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 
 
@@ -97,6 +104,73 @@ def in_line(project: Project, *, now: datetime, after: int = 0) -> Iterator[Step
                 item.project = project
                 changed += _resize(project, item, now)
         yield Step(batch[-1], changed)
+
+
+def foreseen(project: Project) -> Counter[str]:
+    """How many items `in_line` would change, and why not the others, by the settings that this
+    project has in memory; they need not be stored.
+
+    `items` counts all. Each is one of these: `more` and `fewer` get more or fewer slots; `same`
+    have as many as they should; `begun` have too many, all of them taken or reserved; `excluded`
+    were taken out by an annotator who was not sure; `accepted`, `waiting`, `repeats` and `known`
+    have no slots. Of `more`, `settled` have a final label from labels. `to_label` need a label
+    after the change. One statement; in a large project its result may be some seconds old. Raises
+    `Refused` if PostgreSQL does not have it within COUNTED_WITHIN.
+    """
+    percent = project.share_percent
+    groups = seldom.remembered(project, f"places-{percent}", "", lambda: _groups(project, percent))
+    counts: Counter[str] = Counter()
+    for *kind, number in groups:
+        group = _Group(*kind)
+        state = group.state(project)
+        counts.update({"items": number, state: number})
+        if state == "more" and group.source == Resolution.Source.LABELS:
+            counts["settled"] += number
+        if group.needs_labels(project):
+            counts["to_label"] += number
+    return counts
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Items that are alike in all that `_resize` looks at.
+
+    used: slots that every item gets and that are not closed; spare: those of them that are open
+    and not reserved; unfilled: open and held slots, whatever their reason; labelled: whether one
+    that every item gets is filled. drawn: whether the items belong to the random share. source and
+    rule are those of the final label, "" without one.
+    """
+
+    purpose: str
+    repeats: bool
+    has_slots: bool
+    used: int
+    spare: int
+    unfilled: int
+    labelled: bool
+    drawn: bool
+    source: str
+    rule: str
+
+    def wanted(self, project: Project) -> int:
+        return max(project.overlap, project.share_overlap if self.drawn else 0)
+
+    def state(self, project: Project) -> str:
+        if self.purpose != "test":
+            return "known"
+        if not self.has_slots:
+            return "repeats" if self.repeats else "accepted" if self.source else "waiting"
+        if self.labelled and self.rule == resolving.EXCLUDED:
+            return "excluded"
+        missing = self.wanted(project) - self.used
+        if missing >= 0:
+            return "more" if missing else "same"
+        return "fewer" if self.spare else "begun"
+
+    def needs_labels(self, project: Project) -> bool:
+        state = self.state(project)
+        closing = min(self.spare, self.used - self.wanted(project)) if state == "fewer" else 0
+        return state == "more" or (self.has_slots and self.unfilled > closing)
 
 
 def refill(item: Item, *, now: datetime) -> None:
@@ -199,6 +273,59 @@ def _differing(project: Project, after: int) -> Iterator[int]:
     for pk, key, slots in found.iterator(chunk_size=2000):
         if slots != wanted(project, key):
             yield pk
+
+
+# What decides whether an item belongs to the share (see `in_share`), as hexadecimal digits.
+_LOT = {
+    "postgresql": "encode(sha256(%(share)s || convert_to(i.key, 'UTF8')), 'hex') COLLATE \"C\"",
+    "sqlite": "SHA256(CAST(%(share)s AS TEXT) || i.key)",
+}
+
+
+def _groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
+    """The fields of each `_Group` of live items, and how many it has."""
+    drawn = f"{_LOT[connection.vendor]} < %(bound)s" if 0 < percent < 100 else "%(percent)s = 100"
+    of_all = "s.reason IN ('', 'share')"
+    words: dict[str, Any] = {
+        "project": project.pk,
+        "percent": percent,
+        "share": f"share\0{project.slug}\0".encode(),
+        "bound": f"{percent * 2**64 // 100:016x}",
+    }
+    statement = f"""
+        SELECT purpose, repeats, has_slots, used, spare, unfilled, labelled, drawn, source, rule,
+               COUNT(*)
+        FROM
+          (SELECT i.purpose, i.duplicate_of_id IS NOT NULL AS repeats,
+             COUNT(s.id) > 0 AS has_slots,
+             COUNT(CASE WHEN {of_all} AND s.state <> 'closed' THEN 1 END) AS used,
+             COUNT(CASE WHEN {of_all} AND s.state = 'open' AND s.reserved_for_id IS NULL
+                   THEN 1 END) AS spare,
+             COUNT(CASE WHEN s.state IN ('open', 'held') THEN 1 END) AS unfilled,
+             COUNT(CASE WHEN {of_all} AND s.state = 'filled' THEN 1 END) > 0 AS labelled,
+             {drawn} AS drawn,
+             COALESCE(r.source, '') AS source, COALESCE(r.rule, '') AS rule
+           FROM annotation_item i
+           LEFT JOIN annotation_slot s ON s.item_id = i.id AND s.stage = 'work'
+           LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
+           WHERE i.project_id = %(project)s AND i.deleted_at IS NULL
+           GROUP BY i.id, r.id) AS each_item
+        GROUP BY purpose, repeats, has_slots, used, spare, unfilled, labelled, drawn, source, rule
+        """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                # Over a million items it took as long to compile the statement as to run it.
+                cursor.execute("SET LOCAL jit TO off")
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [COUNTED_WITHIN])
+            cursor.execute(statement, words)
+            return cursor.fetchall()
+    except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceled):
+            raise
+        raise Refused(
+            "It takes too long to count the items that change. You can save all the same."
+        ) from error
 
 
 def _resize(project: Project, item: Item, now: datetime) -> bool:

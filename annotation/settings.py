@@ -7,6 +7,7 @@ places are added where they lack, and ones that nobody has begun are closed.
 
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from annotation import assigning, jobs, known, tasktypes, writing
 from annotation.answers import PRACTICE, PROBE
-from annotation.errors import Stale
+from annotation.errors import Refused, Stale
 from annotation.fields import Field
 from annotation.models import Event, Item, Job, Membership, Project
 from annotation.rules import RULES, TITLES
@@ -28,6 +29,40 @@ SWITCHES = (
 )  # fmt: skip
 # What decides how many places an item has.
 OF_PLACES = frozenset({"overlap", "share_percent", "share_overlap"})
+# Those that items follow which still need a label, and those that all items follow.
+OF_LABELLING = frozenset(
+    {"hold_minutes", "disputed_overlap", "rules", "verify", "blind_first", "claim_check"}
+    | {"expected_effect", "probe_every"}
+)
+OF_ALL = frozenset({"text_format", "guidelines_field"})
+FOLLOW = (
+    "still needs labels and will follow the new settings.",
+    "still need labels and will follow the new settings.",
+)
+# What is said of one item and of several where places for labels change (`assigning.foreseen`).
+BECOMES = {
+    "more": ("needs more labels.", "need more labels."),
+    "fewer": ("needs fewer labels.", "need fewer labels."),
+    "same": ("needs that many labels already.", "need that many labels already."),
+    "begun": (
+        "keeps the labels that are begun or reserved, though fewer are needed.",
+        "keep the labels that are begun or reserved, though fewer are needed.",
+    ),
+    "excluded": (
+        "was taken out by an annotator who was not sure.",
+        "were taken out by annotators who were not sure.",
+    ),
+    "accepted": (
+        "needs no labels: its final label came with the import.",
+        "need no labels: their final labels came with the import.",
+    ),
+    "waiting": (
+        "waits for a text, or for a lead to release it.",
+        "wait for a text, or for a lead to release them.",
+    ),
+    "repeats": ("repeats another and needs no label.", "repeat others and need no labels."),
+    "known": ("has a known answer.", "have known answers."),
+}
 IN_LINE = "places"
 # Rules that reckon, so that their field must be of numbers.
 _RECKONING = frozenset({"median", "three"})
@@ -60,6 +95,27 @@ def problems(project: Project, values: Mapping[str, Any]) -> list[Problem]:
     return found + _of_known(project, wanted)
 
 
+def reach(project: Project, values: Mapping[str, Any]) -> list[str]:
+    """What storing these values would do to how many items, and why not to others, a sentence
+    each; empty if nothing is changed. Nothing is stored, and the cost is one statement."""
+    changed = _changed(project, values)
+    if not changed:
+        return []
+    asked = copy(project)
+    for name, value in changed.items():
+        setattr(asked, name, value)
+    try:
+        counts = assigning.foreseen(asked)
+    except Refused as refused:
+        return [str(refused)]
+    said = _of_places(counts) if OF_PLACES & set(changed) else []
+    if OF_LABELLING & set(changed):
+        said.append(_items(counts["to_label"], *FOLLOW))
+    if OF_ALL & set(changed):
+        said.append(_items(counts["items"], "is shown differently.", "are shown differently."))
+    return said or ["No item changes."]
+
+
 def apply(
     project: Project,
     member: Membership,
@@ -80,9 +136,7 @@ def apply(
         if seen is not None and changes(stored).count() != seen:
             raise Stale("Somebody changed the settings meanwhile. Read them again.")
         changed = {
-            name: (getattr(stored, name), value)
-            for name, value in values.items()
-            if name in SWITCHES and getattr(stored, name) != value
+            name: (getattr(stored, name), value) for name, value in _changed(stored, values).items()
         }
         for name, (_, value) in changed.items():
             setattr(stored, name, value)
@@ -162,6 +216,30 @@ def rules_for(field: Field) -> dict[str, str]:
     """The rules that a field can have, with what they do in words."""
     numbers = field.kind in {"scale", "points"}
     return {name: TITLES[name] for name in RULES if numbers or name not in _RECKONING}
+
+
+def _changed(project: Project, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that are not the project's already."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name in SWITCHES and getattr(project, name) != value
+    }
+
+
+def _of_places(counts: Mapping[str, int]) -> list[str]:
+    """What becomes of how many items that are to have more or fewer places for labels."""
+    found = {name: _items(counts[name], *words) for name, words in BECOMES.items() if counts[name]}
+    if settled := counts["settled"]:
+        have = "has a final label, which stays" if settled == 1 else "have final labels, which stay"
+        found["more"] += f" {settled:,} of them {have} only where the labels so far decide."
+    none = [] if counts["more"] or counts["fewer"] else ["No item needs more or fewer labels."]
+    return [*none, *found.values()]
+
+
+def _items(number: int, one: str, many: str) -> str:
+    said = "No item" if number == 0 else "1 item" if number == 1 else f"{number:,} items"
+    return f"{said} {many if number > 1 else one}"
 
 
 def _of_counts(wanted: Mapping[str, Any]) -> list[Problem]:

@@ -32,7 +32,8 @@ WRITES = {
         " api-abilities api-abilities-undo api-run-suggestions"
         " api-archives api-run-items api-endpoints api-endpoint"
         " api-member api-hand-over api-invitations api-invitation"
-        " api-settings api-guidelines api-budget api-job-cancel api-job-again api-snapshots"
+        " api-settings api-settings-preview api-guidelines api-budget"
+        " api-job-cancel api-job-again api-snapshots"
         " api-generations"
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),

@@ -220,6 +220,7 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/projects/<slug:slug>/mentions/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/baseline/": {"GET": "manage"},
     "api/v1/projects/<slug:slug>/settings/": {"GET": "manage", "PATCH": "manage"},
+    "api/v1/projects/<slug:slug>/settings/preview/": {"POST": "manage"},
     "api/v1/projects/<slug:slug>/guidelines/": {"GET": "enter", "PUT": "manage"},
     "api/v1/projects/<slug:slug>/guidelines/versions/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/guidelines/read/": {"POST": "enter"},

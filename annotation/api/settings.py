@@ -30,6 +30,12 @@ class SettingsSerializer(FormSerializer):
     )
 
 
+class ReachSerializer(serializers.Serializer[Any]):
+    """What a change would do to how many items, and why not to others, a sentence each."""
+
+    reach = serializers.ListField(child=serializers.CharField())
+
+
 @extend_schema(methods=["GET"], responses={200: SettingsSerializer, **PROBLEMS})
 @extend_schema(
     methods=["PATCH"],
@@ -44,6 +50,17 @@ def project_settings(request: Request, slug: str) -> Response:
     if request.method == "PATCH":
         _change(request, lead)
     return Response(SettingsSerializer(lead.project).data)
+
+
+@extend_schema(request=SettingsSerializer, responses={200: ReachSerializer, **REFUSED})
+@api_view(["POST"])
+def settings_preview(request: Request, slug: str) -> Response:
+    """What a PATCH of the settings with the same body would do to how many items; changes nothing,
+    and so asks for no `If-Match`."""
+    project = access.member_for(request, slug, right="manage").project
+    asked = checked(SettingsSerializer(data=request.data, partial=True))
+    values = _values(project, asked, settings.changes(project).count())
+    return Response({"reach": settings.reach(project, values)})
 
 
 def _change(request: Request, lead: Membership) -> None:
@@ -77,4 +94,7 @@ def _values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any
     return {name: values[name] for name in (*asked, "rules") if name in values}
 
 
-urlpatterns = [path("projects/<slug:slug>/settings/", project_settings, name="api-settings")]
+urlpatterns = [
+    path("projects/<slug:slug>/settings/", project_settings, name="api-settings"),
+    path("projects/<slug:slug>/settings/preview/", settings_preview, name="api-settings-preview"),
+]

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
@@ -13,6 +13,7 @@ from annotation import access, auditing, settings, tasks, tasktypes
 from annotation.auditing import Change, Entry
 from annotation.models import Membership, Project, TextFormat
 from annotation.rules import TITLES
+from annotation.views.painting import HtmxRequest
 
 MOST_LABELS = 100
 SHOWN = 20
@@ -169,14 +170,16 @@ class SettingsForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the settings; a POST changes them."""
+def edit(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show the settings; a POST changes them, or says what a change would do to how many items."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _page(request, lead, SettingsForm(lead.project))
     form = SettingsForm(lead.project, request.POST)
     if not form.is_valid():
         return _page(request, lead, form, status=422)
+    if "look" in request.POST:
+        return _page(request, lead, form, reach=settings.reach(lead.project, form.values()))
     applied = settings.apply(lead.project, access.seated(lead), form.values())
     if applied.job:
         tasks.ask_for_places(applied.job.pk)
@@ -185,8 +188,12 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, lead: Membership, form: SettingsForm, status: int = 200
+    request: HtmxRequest, lead: Membership, form: SettingsForm, status: int = 200, **said: Any
 ) -> HttpResponse:
+    """The page, or for a script what a change would do alone."""
+    if request.htmx:
+        part = {"form": form, **said}
+        return render(request, "annotation/settings.html#reach", part, status=status)
     context = {
         "project": lead.project,
         "member": lead,
@@ -194,6 +201,7 @@ def _page(
         "job": settings.unfinished(lead.project),
         "changes": _changes(lead.project, form),
         "seen": _last_change(lead.project),
+        **said,
     }
     return render(request, "annotation/settings.html", context, status=status)
 

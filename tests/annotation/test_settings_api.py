@@ -76,6 +76,20 @@ def test_what_cannot_be_is_refused_at_its_name(
     assert not Event.objects.filter(kind="settings").exists()
 
 
+def test_a_preview_says_how_many_items_a_change_would_touch_and_changes_nothing(
+    people: Cast, client: Client
+) -> None:
+    make_item(people.project)
+    where = address(people, "settings/preview")
+    said = client.post(where, {"overlap": 3}, content_type="application/json")
+    assert said.json() == {"reach": ["1 item needs more labels."]}
+    assert client.post(where, {}, content_type="application/json").json() == {"reach": []}
+    wrong = client.post(where, {"overlap": 0}, content_type="application/json")
+    assert (wrong.status_code, list(wrong.json()["errors"])) == (422, ["overlap"])
+    people.project.refresh_from_db()
+    assert people.project.overlap == 1
+
+
 def test_nothing_is_changed_that_its_sender_has_not_seen(people: Cast, client: Client) -> None:
     tag = client.get(address(people, "settings"))["ETag"]
     changed = patch(client, people, tag, overlap=2)

@@ -1,6 +1,9 @@
 """The settings of a project: what leads change, what it does, what is on record."""
 
+import re
 from collections import Counter
+from copy import copy
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,9 +12,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import assigning, importing, jobs, known, settings
-from annotation.models import Event, Job, Label, Membership, Project, Slot
+from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
 from annotation.views.settings import SettingsForm
-from tests.builders import make_item, make_known, make_member, make_project, say, take
+from tests.builders import (
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    make_resolution,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -201,6 +212,160 @@ def test_practice_and_checks_are_switched_on_once_there_are_items(lead: Membersh
     status, _ = post(lead, sent(lead, practice_items=1, practice_pass=1, probe_every=20))
     assert status == 302
     assert (lead.project.practice_items, lead.project.probe_every) == (1, 20)
+
+
+def make_one_of_each(project: Project, lead: Membership) -> None:
+    """Items in each state that decides whether a change of places touches them."""
+    other = make_member(project)
+    for key in ("open", "share-1", "share-2", "share-3", "share-4"):
+        make_item(project, key)
+    say(lead, take(lead))  # of "open"
+    reserved = make_item(project, "kept", slots=2)
+    reserved.slots.update(reserved_for=other)
+    held = make_item(project, "held", slots=2)
+    for slot, member in zip(held.slots.all(), (lead, other), strict=True):
+        slot.hold(member.pk, timezone.now() + timedelta(hours=1))
+    make_item(project, "two", slots=2)
+    shut = make_item(project, "shut", slots=2)
+    shut.slots.filter(number=2).update(state="closed")
+    half = make_item(project, "half", slots=2)
+    half.slots.filter(number=1).update(state="filled", member=lead)
+    out = make_item(project, "out")
+    out.slots.update(state="filled", member=lead)
+    make_resolution(out, rule="excluded", source="labels")
+    make_resolution(make_item(project, "accepted", slots=0))
+    make_item(project, "waits", slots=0)
+    make_item(project, "again", slots=0, duplicate_of=held)
+    make_known(project, "known", purpose="probe")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"overlap": 2},
+        {"overlap": 3},
+        {"share_overlap": 9},
+        {"share_percent": 40, "share_overlap": 2},
+        {"share_percent": 100, "share_overlap": 3},
+        {"overlap": 2, "share_percent": 60, "share_overlap": 4},
+    ],
+)
+def test_what_a_change_is_said_to_touch_is_what_it_touches(
+    lead: Membership, values: dict[str, Any]
+) -> None:
+    make_one_of_each(lead.project, lead)
+    asked = copy(lead.project)
+    for name, value in values.items():
+        setattr(asked, name, value)
+    counts = assigning.foreseen(asked)
+    states = (
+        "more",
+        "fewer",
+        "same",
+        "begun",
+        "excluded",
+        "accepted",
+        "waiting",
+        "repeats",
+        "known",
+    )
+    assert sum(counts[state] for state in states) == counts["items"] == lead.project.items.count()
+    settings.apply(lead.project, lead, values)
+    assert assigning.apply_overlap(lead.project, now=timezone.now()) == 0
+    changed = Job.objects.filter(kind="places").values_list("done", flat=True)
+    assert sum(changed) == counts["more"] + counts["fewer"]
+    to_come = Slot.objects.at_work().in_use().values("item").distinct().count()
+    assert counts["to_label"] == to_come
+
+
+def test_the_share_is_drawn_alike_by_the_database_and_by_what_gives_the_places(
+    lead: Membership,
+) -> None:
+    keys = [*(f"key-{number}" for number in range(200)), "Größe/é", "数"]
+    Item.objects.bulk_create(
+        Item(project=lead.project, key=key, position=place, category="c", ability="a")
+        for place, key in enumerate(keys, start=1)
+    )
+    for percent in (1, 37, 99):
+        lead.project.share_percent = percent
+        drawn = sum(assigning.in_share(lead.project, key) for key in keys)
+        groups = assigning._groups(lead.project, percent)
+        assert sum(row[-1] for row in groups if row[7]) == drawn
+
+
+def look(lead: Membership, **values: Any) -> tuple[int, str]:
+    """What a preview says, by the page without a script."""
+    status, page = post(lead, sent(lead, **values) | {"look": "1"})
+    shown = page.split('id="reach"')[1].split("</div>")[0]
+    return status, re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", shown.partition(">")[2])).strip()
+
+
+def test_a_preview_says_why_a_change_touches_no_item_and_stores_nothing(lead: Membership) -> None:
+    for key in "abc":
+        make_resolution(make_item(lead.project, key, slots=0))
+    status, said = look(lead, overlap=2)
+    assert (status, said) == (
+        200,
+        "Not saved yet. If you save: No item needs more or fewer labels."
+        " 3 items need no labels: their final labels came with the import.",
+    )
+    assert lead.project.overlap == 1
+    assert not Event.objects.filter(kind="settings").exists()
+
+
+def test_a_preview_counts_items_that_change_and_those_that_are_still_to_label(
+    lead: Membership,
+) -> None:
+    make_item(lead.project, "a")
+    make_item(lead.project, "b")
+    say(lead, take(lead))
+    assert look(lead, overlap=2)[1].endswith(
+        "2 items need more labels."
+        " 1 of them has a final label, which stays only where the labels so far decide."
+    )
+    assert look(lead, verify="on")[1].endswith(
+        "1 item still needs labels and will follow the new settings."
+    )
+    assert look(lead, text_format="math")[1].endswith("2 items are shown differently.")
+    assert look(lead, name="Other")[1].endswith("No item changes.")
+    assert look(lead)[1] == "Nothing is changed."
+
+
+def test_a_script_gets_the_preview_alone_with_what_is_wrong(lead: Membership) -> None:
+    client = Client(headers={"HX-Request": "true"})
+    client.force_login(lead.account)  # type: ignore[arg-type]
+    address = reverse("settings", args=[lead.project.slug])
+    answer = client.post(address, sent(lead, overlap=0) | {"look": "1"})
+    part = answer.content.decode()
+    assert answer.status_code == 422
+    assert "Labels for each item</a>" in part
+    assert "<html" not in part
+
+
+@pytest.mark.postgresql
+def test_a_count_that_takes_too_long_is_given_up_and_the_preview_says_so(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_item(lead.project)
+    monkeypatch.setitem(assigning._LOT, "postgresql", "(SELECT pg_sleep(9)::text)")
+    monkeypatch.setattr(assigning, "COUNTED_WITHIN", "100ms")
+    said = look(lead, share_percent=50, share_overlap=3)[1]
+    assert said.endswith(
+        "It takes too long to count the items that change. You can save all the same."
+    )
+    assert post(lead, sent(lead, verify="on"))[0] == 302
+
+
+def test_a_preview_asks_the_same_of_the_database_for_one_item_and_for_many(
+    lead: Membership, django_assert_num_queries: Any
+) -> None:
+    settings.reach(lead.project, {"overlap": 2})  # which looks the project's size up, for a minute
+    with django_assert_num_queries(6, exact=False) as few:
+        settings.reach(lead.project, {"overlap": 2, "verify": True})
+    for _ in range(20):
+        make_item(lead.project)
+    with django_assert_num_queries(len(few)):
+        settings.reach(lead.project, {"overlap": 2, "verify": True})
 
 
 def test_no_lead_undoes_anothers_change_unawares(lead: Membership) -> None:

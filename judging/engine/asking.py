@@ -46,6 +46,8 @@ AHEAD = 8
 AT_ONCE = 2
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
+# How soon a call in flight ends once somebody stopped the run that made it.
+HANG_UP_EVERY = 0.5
 # How long calls in flight may still take when the process is asked to stop.
 LAST_CALLS = 4.0
 
@@ -159,7 +161,8 @@ async def _slice(work: Slice) -> None:
     ):
         work.limiter, work.session = Limiter(ledger), session
         attendants = [
-            group.create_task(attend(work)) for attend in (_write, _decide, _renew, _keep, _count)
+            group.create_task(attend(work))
+            for attend in (_write, _decide, _renew, _keep, _count, _hang_up)
         ]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
@@ -203,6 +206,11 @@ async def _call(work: Slice) -> None:
                     result = await _asked(work, leased, place)
                     # At once: until the ledger has heard of it, it may be long.
                     work.done.put_nowait(result)
+        except asyncio.CancelledError:
+            # A call that is hung up ends alone; this caller goes on unless it is to end itself.
+            caller = asyncio.current_task()
+            if caller is None or caller.cancelling():
+                raise
         except EvaluatorError as error:
             work.over = work.over or isinstance(error, Halting)
             failed = error
@@ -220,12 +228,12 @@ async def _asked(work: Slice, leased: Leased, place: Place) -> Result:
     if not work.wants(leased):
         place.used = 0
         return Result(leased)
-    caller = asyncio.current_task()
-    work.begun.add(caller)
+    call = asyncio.create_task(work.provider.ask(work.session, work.target, leased.body))
+    work.begun[call] = leased
     try:
-        answer = await work.provider.ask(work.session, work.target, leased.body)
+        answer = await call
     finally:
-        work.begun.discard(caller)
+        del work.begun[call]
     if answer.tokens_in is not None and answer.tokens_out is not None:
         place.used = answer.tokens_in + answer.tokens_out
     return Result(leased, answer)
@@ -293,6 +301,19 @@ async def _keep(work: Slice) -> None:
         await asyncio.sleep(RENEW_EVERY)
         if work.limiter:
             await work.limiter.ledger.keep()
+
+
+async def _hang_up(work: Slice) -> None:
+    """End calls that nobody waits for any more, so that a server of one's own stops working on
+    them. What they asked waits again, as if it had not been tried."""
+    while True:
+        await asyncio.sleep(HANG_UP_EVERY)
+        if asked := [leased.request_id for leased in work.begun.values()]:
+            find = partial(leasing.unwanted, asked)
+            unwanted = await work.in_database(find, work.background)
+            for call, leased in work.begun.items():
+                if leased.request_id in unwanted:
+                    call.cancel()
 
 
 async def _count(work: Slice) -> None:

@@ -4,7 +4,7 @@ Every change is one short transaction. The rows are the truth: a lease that its 
 renew runs out, and the request is as good as waiting.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -126,6 +126,13 @@ def lease(endpoint: Endpoint, holder: str, count: int, now: datetime) -> Batch:
         if share > 0:
             leased += _lease_for(run, endpoint, holder, share, now)
     return Batch(frozenset(run.pk for run in running), leased)
+
+
+def unwanted(ids: Iterable[int]) -> set[int]:
+    """Those of these requests that nobody waits for any more: a person stopped the run that asks
+    them, and no other run that goes on wants them."""
+    stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
+    return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
 
 
 def halt(endpoint: Endpoint, reason: str) -> None:

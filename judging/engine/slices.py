@@ -17,7 +17,7 @@ from django.db import connections
 from judging.engine.leasing import Leased
 from judging.engine.storing import Result
 from judging.models import Endpoint
-from judging.providers import Provider, Target
+from judging.providers import Answer, Provider, Target
 from judging.providers.limits import Limiter
 
 log = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ STOP = threading.Event()
 class Slice:
     """What the coroutines of one slice share.
 
-    `open` counts what is leased and not yet stored, `begun` has the callers that are waiting for
-    an answer. `stored` is set when something was, `all_stored` at the end.
+    `open` counts what is leased and not yet stored, `begun` has the calls in flight, each with what
+    it asks. `stored` is set when something was, `all_stored` at the end.
     """
 
     endpoint: Endpoint
@@ -54,7 +54,7 @@ class Slice:
     ended: asyncio.Queue[Sequence[Result]] = field(default_factory=asyncio.Queue)
     stored: asyncio.Event = field(default_factory=asyncio.Event)
     all_stored: asyncio.Event = field(default_factory=asyncio.Event)
-    begun: set[asyncio.Task[None] | None] = field(default_factory=set)
+    begun: dict[asyncio.Task[Answer], Leased] = field(default_factory=dict)
     runs: frozenset[int] = frozenset()
     open: int = 0
     over: bool = False

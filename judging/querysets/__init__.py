@@ -4,6 +4,7 @@ from judging.querysets.leases import WorkerQuerySet, over
 from judging.querysets.outcomes import NUL, CallQuerySet, OutcomeQuerySet
 from judging.querysets.results import SavedViewQuerySet, StoredFigureQuerySet
 from judging.querysets.runs import (
+    BY_HAND,
     EndpointQuerySet,
     Held,
     RequestQuerySet,
@@ -12,6 +13,7 @@ from judging.querysets.runs import (
 )
 
 __all__ = [
+    "BY_HAND",
     "NUL",
     "CallQuerySet",
     "EndpointQuerySet",

@@ -73,6 +73,10 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
         return self.annotate(used=mine).select_related("member", "parent")
 
 
+# Why a run is paused that a person paused.
+BY_HAND = "Paused by hand."
+
+
 class RunQuerySet(models.QuerySet["Run"]):
     def in_project(self, project: Project) -> RunQuerySet:
         return self.filter(project=project)
@@ -82,6 +86,14 @@ class RunQuerySet(models.QuerySet["Run"]):
 
     def running(self) -> RunQuerySet:
         return self.filter(state="running")
+
+    def going_on(self) -> RunQuerySet:
+        return self.filter(state__in=["planning", "running"])
+
+    def stopped(self) -> RunQuerySet:
+        """Those that a person cancelled or paused. Where the program paused one by itself, for its
+        cap or for a key that is refused, calls in flight are paid for, and end."""
+        return self.filter(Q(state="cancelled") | Q(state="paused", reason=BY_HAND))
 
     def due(self, now: datetime) -> RunQuerySet:
         """With calls to plan, requests to ask, or nothing left to wait for."""
@@ -143,6 +155,9 @@ class Held(NamedTuple):
 class RequestQuerySet(models.QuerySet[Any]):
     def wanted_by(self, run: Run) -> RequestQuerySet:
         return self.filter(Exists(self._calls().filter(run=run)))
+
+    def wanted_by_none(self, runs: RunQuerySet) -> RequestQuerySet:
+        return self.exclude(Exists(self._calls().filter(run__in=runs)))
 
     def due(self, now: datetime) -> RequestQuerySet:
         return self.filter(state="waiting", next_try__lte=now)

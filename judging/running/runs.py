@@ -20,6 +20,7 @@ from judging.pins import Own
 from judging.preparing import allowing, drawing, pinning
 from judging.preparing.drawing import Drawn
 from judging.prompts.declaring import MAX_SAMPLES
+from judging.querysets import BY_HAND
 from judging.running import deriving
 from judging.running.moving import move, record
 from judging.strategies import Strategy
@@ -239,8 +240,9 @@ def _count_calls(planned: int) -> None:
         bulk.counted(*(model._meta.db_table for model in (Outcome, Call, Request)))
 
 
-def pause(run: Run, member: Membership | None, *, reason: str = "Paused by hand.") -> None:
-    """No further call is started; those in flight end and are kept."""
+def pause(run: Run, member: Membership | None, *, reason: str = BY_HAND) -> None:
+    """No further call is started. By hand, those in flight are hung up and asked again on resume,
+    unless another run wants them; with another reason they end and are kept."""
     move(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
 
 
@@ -252,7 +254,8 @@ def resume(run: Run, member: Membership | None) -> None:
 
 
 def cancel(run: Run, member: Membership | None) -> None:
-    """End a run for good; what was answered stays, the rest is never asked."""
+    """End a run for good; what was answered stays, the rest is never asked. Calls in flight are
+    hung up, unless another run wants them."""
     open_states = {Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED}
     move(run, open_states, Run.State.CANCELLED, member)
 

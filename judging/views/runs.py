@@ -26,9 +26,9 @@ from judging.running import canaries, reparsing, runs, steering, tallies
 
 PAGE = 50
 SAID = {
-    "pause": "Run {run} is paused. Calls in flight are kept.",
+    "pause": "Run {run} is paused. Calls in flight are stopped, and asked again when it goes on.",
     "resume": "Run {run} goes on.",
-    "cancel": "Run {run} is cancelled. What was answered stays.",
+    "cancel": "Run {run} is cancelled. Calls in flight are stopped; what was answered stays.",
     "retry": "The failed requests of run {run} are asked again.",
     "archive": "Run {run} is archived: lists and figures leave it out.",
     "unarchive": "Run {run} is back in lists and figures.",

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -26,6 +28,7 @@ from tests.judging.builders_judging import (
     results,
     work,
 )
+from tests.services.processes import wait_for
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 from tests.services.scripted_judge import Judge
 
@@ -220,23 +223,131 @@ def test_failed_requests_are_asked_again_and_no_other(evaluator: ScriptedEvaluat
     assert len(evaluator.log) - asked == failed
 
 
-def test_a_pause_stops_new_calls_and_resuming_goes_on(evaluator: ScriptedEvaluator) -> None:
-    evaluator.script = Script(latency=2)
+def answered_or_left(evaluator: ScriptedEvaluator) -> tuple[int, int]:
+    """How many calls had their answer, and from how many the server saw the caller go away."""
+    log = evaluator.log
+    return sum(bool(one["answered"]) for one in log), sum(bool(one["left"]) for one in log)
+
+
+@pytest.mark.parametrize("step", [runs.pause, runs.cancel])
+@pytest.mark.parametrize(
+    ("seconds", "after"), [(20.0, 0.0), (2.0, 2.5)], ids=["while it asks", "when its time is over"]
+)
+def test_stopping_a_run_hangs_up_its_calls_in_flight(
+    evaluator: ScriptedEvaluator, step: Callable[[Run, None], None], seconds: float, after: float
+) -> None:
+    fault(evaluator, "hang")
+    project = make_project()
+    make_items(project, 30)
+    # Unless they are hung up, they end as failures after ten seconds.
+    prices = {"price_in": Decimal(1), "price_out": Decimal(1)}
+    run = make_run(project, make_endpoint(evaluator, in_flight=2, timeout=10, **prices))
+    due = time.monotonic() + after
+    stop = meanwhile(
+        lambda: step(Run.objects.get(pk=run.pk), None),
+        lambda: len(evaluator.log) == 2 and time.monotonic() > due,
+    )
+    asking.work(run.endpoint_id, seconds=seconds)
+    stop.join()
+    run.refresh_from_db()
+    assert run.state in {Run.State.PAUSED, Run.State.CANCELLED}
+    assert answered_or_left(evaluator) == (0, 2)
+    # Nothing is used up or owed: all requests wait as if they had not been tried.
+    columns = ("state", "attempts", "tried", "cause", "message", "reserved")
+    assert list(Request.objects.order_by().values_list(*columns).distinct()) == [
+        ("waiting", 0, {}, "", "", 0)
+    ]
+    assert (run.reserved, run.spent, Reply.objects.count()) == (0, 0, 0)
+
+
+def test_a_paused_run_asks_again_what_was_hung_up(evaluator: ScriptedEvaluator) -> None:
+    fault(evaluator, "hang")
     project = make_project()
     make_items(project, 30)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
     pause = meanwhile(
         lambda: runs.pause(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) == 2
     )
-    work(run)
+    assert work(run).state == Run.State.PAUSED
     pause.join()
-    assert run.state == Run.State.PAUSED
-    # Calls in flight ended and were kept; what was leased beside them was not asked.
-    assert len(evaluator.log) == Reply.objects.count() < 30
     evaluator.script = Script()
     runs.resume(run, None)
     assert work(run).state == Run.State.FINISHED
-    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 30}
+    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 30, 2: 2}
+    assert set(Request.objects.values_list("state", "attempts")) == {("answered", 1)}
+
+
+@pytest.mark.parametrize("step", [runs.pause, runs.cancel])
+def test_a_call_that_another_run_wants_is_not_hung_up(
+    evaluator: ScriptedEvaluator, step: Callable[[Run, None], None]
+) -> None:
+    evaluator.script = Script(latency=3)
+    project = make_project()
+    make_items(project, 4)
+    endpoint = make_endpoint(evaluator)
+    first, second = make_run(project, endpoint), make_run(project, endpoint)
+    asked_for: set[int | None] = set()
+
+    def stop_first() -> None:
+        asked_for.update(Request.objects.values_list("leased_for", flat=True))
+        step(Run.objects.get(pk=first.pk), None)
+
+    stop = meanwhile(stop_first, lambda: len(evaluator.log) == 4)
+    assert work(second).state == Run.State.FINISHED
+    stop.join()
+    assert asked_for == {first.pk}
+    assert answered_or_left(evaluator) == (4, 0)
+    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 4}
+
+
+def test_where_the_program_pauses_a_run_calls_in_flight_end_and_are_kept(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    evaluator.script = Script(latency=3)
+    project = make_project()
+    make_items(project, 4)
+    run = make_run(project, make_endpoint(evaluator))
+    pause = meanwhile(
+        lambda: leasing.halt(run.endpoint, "The key is refused."), lambda: len(evaluator.log) == 4
+    )
+    assert work(run).state == Run.State.PAUSED
+    pause.join()
+    assert answered_or_left(evaluator) == (4, 0)
+    assert Reply.objects.count() == 4
+
+
+def test_each_worker_hangs_up_the_calls_that_it_made(
+    evaluator: ScriptedEvaluator, settings: Any, redis_url: str
+) -> None:
+    settings.REDIS_URL = redis_url
+    fault(evaluator, "hang")
+    project = make_project()
+    make_items(project, 80)
+    run = make_run(project, make_endpoint(evaluator, in_flight=2))
+    runs.plan(run)
+    workers: set[str] = set()
+
+    def ask() -> None:
+        asking.work(run.endpoint_id)
+        connection.close()
+
+    def cancel() -> None:
+        leased = Request.objects.filter(state="leased")
+        workers.update(leased.values_list("leased_by", flat=True))
+        runs.cancel(Run.objects.get(pk=run.pk), None)
+
+    first = threading.Thread(target=ask)
+    first.start()
+    wait_for(lambda: len(evaluator.log) == 2, "the first worker asks")
+    # So that there is room for the second one beside it.
+    Endpoint.objects.update(in_flight=4)
+    cancelled = meanwhile(cancel, lambda: len(evaluator.log) == 4)
+    ask()
+    for thread in (first, cancelled):
+        thread.join()
+    assert len(workers) == 2
+    assert answered_or_left(evaluator) == (0, 4)
+    assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
 
 
 def test_a_cancelled_run_is_never_asked_further(evaluator: ScriptedEvaluator) -> None:

@@ -12,8 +12,8 @@ plus signs (`any-name+cut=first:1+latency=0.2`), and POST /script replaces the s
 {"faults": {...}, "latency": ..., "headers": {...}, "judge": ..., "wrong": [...]}.
 
 The log has one JSON line a request, written at once: digest (sha256 of the body), model,
-attempt, fault, status, received and answered (seconds since 1970). `answered` is null when the
-client went away before it had its answer.
+attempt, fault, status, received, answered and left (seconds since 1970). `answered` is null when
+the client went away before it had its answer, and `left` says when the server saw that.
 """
 
 import argparse
@@ -145,6 +145,7 @@ class ScriptedEvaluator:
             "status": None,
             "received": received,
             "answered": None,
+            "left": None,
         }
         self.log.append(entry)
         prompt = protocol.prompt(asked)
@@ -153,6 +154,9 @@ class ScriptedEvaluator:
         try:
             made = _response(protocol, script, said, request.headers.get(protocol.key, "nothing"))
             return await self._answer(request, script, made, entry)
+        except asyncio.CancelledError:
+            entry["left"] = time.time()
+            raise
         finally:
             self._write(entry)
 

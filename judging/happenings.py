@@ -11,6 +11,7 @@ KINDS = {
     "job again": "job tried again",
     "run archived": "run archived",
     "run unarchived": "run taken out of the archive",
+    "run cap": "cap of a run raised",
     "run cancelled": "run cancelled",
     "run derived": "run counted over others",
     "run finished": "run finished",

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS
+from annotation.api.answering import PROBLEMS, checked
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from judging import tasks
@@ -21,13 +21,14 @@ from judging.api.answering import DONE_ONCE, REFUSED, RUN, done, found, wish_of
 from judging.api.serializers import (
     ListedRunSerializer,
     OutcomeSerializer,
+    ResumeSerializer,
     StartSerializer,
     WatchedRunSerializer,
 )
 from judging.engine import watching
 from judging.models import Outcome, Run
 from judging.results.filters import OutcomeFilter, RunFilter
-from judging.running import starting, steering, tallies
+from judging.running import runs, starting, steering, tallies
 
 
 class RunList(ListAPIView[Run]):
@@ -74,12 +75,24 @@ def run(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSED})
 @api_view(["POST"])
 def steer(request: Request, slug: str, number: int, step: str) -> Response:
-    """Pause, resume or cancel a run, ask its failed requests again, put it away or take it back."""
+    """Pause or cancel a run, ask its failed requests again, put it away or take it back."""
     member = access.member_for(request, slug, right="run")
     steered = found(member, number)
     done(lambda: steering.STEPS[step](steered, access.seated(member)))
     tasks.ring(steered.endpoint_id)
     return Response(WatchedRunSerializer(watching.watch(steered)).data)
+
+
+@extend_schema(request=ResumeSerializer, responses={200: WatchedRunSerializer, **REFUSED})
+@api_view(["POST"])
+def resume(request: Request, slug: str, number: int) -> Response:
+    """Go on with a paused run; one that reached its cap needs a higher one."""
+    member = access.member_for(request, slug, right="run")
+    paused = found(member, number)
+    said = checked(ResumeSerializer(data=request.data))
+    done(lambda: runs.resume(paused, access.seated(member), **said))
+    tasks.ring(paused.endpoint_id)
+    return Response(WatchedRunSerializer(watching.watch(paused)).data)
 
 
 class OutcomeList(ListAPIView[Outcome]):
@@ -101,7 +114,7 @@ urlpatterns = [
     path("projects/<slug:slug>/runs/", RunList.as_view(), name="api-runs"),
     path(RUN, run, name="api-run"),
     path(RUN + "pause/", steer, {"step": "pause"}, name="api-run-pause"),
-    path(RUN + "resume/", steer, {"step": "resume"}, name="api-run-resume"),
+    path(RUN + "resume/", resume, name="api-run-resume"),
     path(RUN + "cancel/", steer, {"step": "cancel"}, name="api-run-cancel"),
     path(RUN + "retry/", steer, {"step": "retry"}, name="api-run-retry"),
     path(RUN + "archive/", steer, {"step": "archive"}, name="api-run-archive"),

@@ -76,6 +76,15 @@ def checked_cap(cap: Any) -> Any:
     return cap
 
 
+class ResumeSerializer(serializers.Serializer[Any]):
+    """How a paused run goes on: under a higher `cap`, the project's at most; null leaves it as it
+    is."""
+
+    cap = serializers.DecimalField(
+        default=None, allow_null=True, max_digits=14, decimal_places=6, min_value=0
+    )
+
+
 class RunSerializer(serializers.Serializer[Run]):
     number = serializers.IntegerField()
     kind = serializers.CharField()

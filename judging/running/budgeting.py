@@ -8,9 +8,11 @@ from django.db.models import Count, Sum
 
 from annotation import writing
 from annotation.models import Account, Event, Membership, Project
+from judging.errors import Refused
 from judging.models import Budget, Call, Run
 from judging.querysets import CallQuerySet
-from judging.running.spending import PLACES, ZERO
+from judging.running.moving import record
+from judging.running.spending import PLACES, ZERO, money
 
 REQUESTS = Count("request", distinct=True)
 
@@ -111,6 +113,30 @@ def set_cap(
             account=account,
             data={"old": old, "new": new},
         )
+
+
+def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
+    """Let a run spend so much in all; the cap that it has changes nothing. Raises `Refused` for a
+    lower one, and for one above the project's. Belongs inside the caller's transaction."""
+    held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    if held.cap == cap:
+        return
+    if held.cap is None:
+        raise Refused(f"Run {run.number} has no cap that could be raised.")
+    if cap < held.cap:
+        raise Refused(
+            f"The cap of run {run.number} is {money(held.cap)}, of which {money(held.spent)} is"
+            " spent. A cap can only be raised."
+        )
+    budget = Budget.objects.filter(project=run.project_id, cap__lt=cap).first()
+    if budget and budget.cap is not None:
+        raise Refused(
+            f"The project may spend {money(budget.cap)} in all. Its leads raise that on its page"
+            " Budget."
+        )
+    Run.objects.filter(pk=run.pk).update(cap=cap)
+    old, new = {"cap": money(held.cap)}, {"cap": money(cap)}
+    record("run cap", run, member, old=old, new=new)
 
 
 def _replies(project: Project) -> CallQuerySet:

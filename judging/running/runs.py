@@ -21,7 +21,7 @@ from judging.preparing import allowing, drawing, pinning
 from judging.preparing.drawing import Drawn
 from judging.prompts.declaring import MAX_SAMPLES
 from judging.querysets import BY_HAND
-from judging.running import deriving
+from judging.running import budgeting, deriving
 from judging.running.moving import move, record
 from judging.strategies import Strategy
 
@@ -246,10 +246,14 @@ def pause(run: Run, member: Membership | None, *, reason: str = BY_HAND) -> None
     move(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
 
 
-def resume(run: Run, member: Membership | None) -> None:
-    """Go on with a paused run."""
+def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
+    """Go on with a paused run, under a higher cap if one is given."""
     _check_asked(run, "resumed")
-    move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
+    with writing.transact():
+        if cap is not None:
+            budgeting.raise_cap(run, cap, member)
+        move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
+    run.refresh_from_db(fields=["cap"])
     finish_if_done(run)
 
 

@@ -42,6 +42,11 @@ def foreseen(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
     return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
 
 
+def money(amount: Decimal) -> str:
+    """An amount in words for people, without zeros at the end."""
+    return f"{amount.normalize():f}"
+
+
 def is_capped(run: Run) -> bool:
     budget = Budget.objects.filter(project_id=run.project_id, cap__isnull=False)
     return run.cap is not None or budget.exists()
@@ -103,11 +108,11 @@ def _why_stuck(run: Run, price: Decimal) -> str:
     held = Run.objects.get(pk=run.pk)
     budget = Budget.objects.filter(project_id=run.project_id).first()
     if held.cap is not None and held.cap < held.spent + price:
-        return f"The next call would pass the run's cost cap of {held.cap:f}. Raise it to go on."
+        cap = money(held.cap)
+        return f"The next call would pass the run's cost cap of {cap}. Raise it to go on."
     if budget and budget.cap is not None and budget.cap < budget.spent + price:
-        return (
-            f"The next call would pass the project's budget of {budget.cap:f}. Raise it to go on."
-        )
+        cap = money(budget.cap)
+        return f"The next call would pass the project's budget of {cap}. Raise it to go on."
     return ""
 
 

@@ -33,10 +33,10 @@ def _put_away(run: Run, member: Membership | None, what: str, when: datetime | N
     run.archived_at = when
 
 
-# What a person may do to a run, by the name that pages and the API have for it.
+# What a person may do to a run, by the name that pages and the API have for it; to resume one takes
+# a cap besides.
 STEPS: dict[str, Callable[[Run, Membership], object]] = {
     "pause": runs.pause,
-    "resume": runs.resume,
     "cancel": runs.cancel,
     "retry": runs.retry_failed,
     "archive": archive,

@@ -1,5 +1,7 @@
 """Runs: listed, followed while they go on, steered."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -16,6 +18,7 @@ from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
 from judging import pins, tasks
 from judging.engine import watching
+from judging.forms.budget import CapForm
 from judging.making import choosing, suggesting
 from judging.models import Run
 from judging.preparing import offering
@@ -67,16 +70,36 @@ def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def steer(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
-    """Pause, resume, cancel, ask again what failed, put away or take back."""
+    """Pause, cancel, ask again what failed, put away or take back."""
     member = access.member_for(request, slug, right="run")
     steered = found(member, number)
+    take = partial(steering.STEPS[step], steered, access.seated(member))
+    return _taken(request, member, steered, step, take)
+
+
+@require_POST
+@login_required
+def resume(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Go on with a paused run, under a higher cap if one is entered."""
+    member = access.member_for(request, slug, right="run")
+    paused = found(member, number)
+    form = CapForm(request.POST)
+    if not form.is_valid():
+        return paint(request, member, paused, problem=f"New cap: {form.errors['cap'][0]}")
+    take = partial(runs.resume, paused, access.seated(member), cap=form.cleaned_data["cap"])
+    return _taken(request, member, paused, "resume", take)
+
+
+def _taken(
+    request: HtmxRequest, member: Membership, run: Run, step: str, take: Callable[[], object]
+) -> HttpResponse:
     try:
-        steering.STEPS[step](steered, access.seated(member))
+        take()
     except runs.Refused as problem:
-        return paint(request, member, steered, problem=str(problem))
-    tasks.ring(steered.endpoint_id)
-    messages.success(request, SAID[step].format(run=number))
-    return redirect("run", slug=slug, number=number)
+        return paint(request, member, run, problem=str(problem))
+    tasks.ring(run.endpoint_id)
+    messages.success(request, SAID[step].format(run=run.number))
+    return redirect("run", slug=member.project.slug, number=run.number)
 
 
 @require_http_methods(["GET", "POST"])

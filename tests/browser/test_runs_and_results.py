@@ -1,5 +1,7 @@
 """Runs and results in the browser: nothing for axe to find, charts drawn, progress followed."""
 
+from decimal import Decimal
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
@@ -110,6 +112,31 @@ def test_progress_is_followed_until_the_run_ends(
     # The page loads itself once more, so that its list is complete too.
     expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(0)
     expect(page.locator("#progress [role=status]")).to_have_text("finished")
+
+
+@pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
+def test_a_run_at_its_cap_goes_on_once_a_higher_one_is_entered(
+    open_page: OpenPage, project: Project, member: Membership, width: int, height: int
+) -> None:
+    """Five seconds: the page of a paused run looks so often whether somebody else resumed it."""
+    run = planned(project)
+    Run.objects.update(cap=Decimal("0.35"))
+    runs.pause(run, None, reason="The next call would pass the run's cost cap of 0.35.")
+    page = open_page(member.account, address("run", 1), viewport={"width": width, "height": height})
+    checked(page)
+    cap = page.get_by_label("New cap (now 0.35)")
+    expect(cap).to_be_in_viewport()
+    cap.fill("0.2")
+    page.get_by_role("heading", name="Progress").click()
+    page.wait_for_event("response", lambda answer: "hx-request" in answer.request.headers)
+    expect(cap).to_have_value("0.2")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("alert")).to_contain_text("A cap can only be raised.")
+    checked(page)
+    cap.fill("2.5")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#progress [role=status]")).to_have_text("running")
+    expect(page.locator("#progress .stats")).to_contain_text("of 2.5")
 
 
 def decided(page: Page) -> Locator:

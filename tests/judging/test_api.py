@@ -1,5 +1,6 @@
 """Runs, outcomes and figures in the API."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -99,6 +100,21 @@ def test_a_run_is_steered(program: Client, project: Project) -> None:
         for step in ("pause", "resume", "cancel")
     ]
     assert states == ["paused", "running", "cancelled"]
+
+
+def test_a_run_goes_on_under_a_higher_cap(program: Client, project: Project) -> None:
+    run = planned(project)
+    Run.objects.update(cap=Decimal("0.35"))
+    runs.pause(run, None)
+    for body, words in (
+        ({"cap": "0.2"}, "A cap can only be raised."),
+        ({"cap": -1}, "greater than or equal to 0"),
+        ({"caps": 1}, "There is no 'caps'. There are cap."),
+    ):
+        sent = post(program, "runs/1/resume/", body)
+        assert (sent.status_code, words in sent.content.decode()) == (422, True)
+    said = post(program, "runs/1/resume/", {"cap": "2.5"}).json()["run"]
+    assert (said["state"], said["cap"]) == ("running", "2.500000")
 
 
 def test_a_step_that_is_not_open_is_refused(program: Client, project: Project) -> None:

@@ -59,6 +59,21 @@ def test_a_clone_asks_about_the_same_items_and_pays_for_nothing_twice(project: P
     assert Request.objects.count() == 2
 
 
+def test_a_paused_run_goes_on_and_its_cap_may_be_raised(project: Project) -> None:
+    make_items(project, 1)
+    run = make_run(
+        project,
+        make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1)),
+        cap=Decimal("0.35"),
+    )
+    runs.plan(run)
+    for words, cap in (((), "0.350000"), (("--cap", "2.50"), "2.500000")):
+        runs.pause(run, None)
+        assert say("resume_run", "1", *words) == "Run 1 of fbi goes on.\n"
+        run.refresh_from_db()
+        assert (run.state, str(run.cap)) == (Run.State.RUNNING, cap)
+
+
 def test_a_clone_as_pinned_is_over_what_was_pinned(project: Project) -> None:
     ended(project)
     Resolution.objects.filter(item__key="item-1").update(value="invalid")
@@ -117,6 +132,8 @@ def test_a_canary_is_asked_again_and_the_drift_said(
         (("archive_run", "1"), "Cancel it or let it end first"),
         (("reparse_run", "1"), "Only the replies of a finished run"),
         (("ask_again", "1"), "is no canary"),
+        (("resume_run", "1"), "cannot become running"),
+        (("resume_run", "1", "--cap", "2"), "has no cap that could be raised"),
     ],
 )
 def test_what_cannot_be_done_is_refused(project: Project, words: tuple[str, ...], why: str) -> None:

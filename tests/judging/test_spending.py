@@ -8,14 +8,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.models import Project
+from annotation.models import Event, Project
 from judging.engine import storing
 from judging.engine.leasing import LEASE
 from judging.engine.storing import Result
 from judging.models import Budget, Endpoint, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble
 from judging.running import runs, spending
-from tests.builders import make_project
+from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -82,6 +82,62 @@ def test_a_run_that_cannot_pay_the_next_call_is_paused(project: Project) -> None
     assert money(run) == (0, Decimal("0.3"))
     assert run.state == Run.State.PAUSED
     assert "would pass the run's cost cap of 0.35" in run.reason
+
+
+def test_a_run_that_reached_its_cap_goes_on_under_a_higher_one(project: Project) -> None:
+    lead = make_member(project, role="lead")
+    run = capped(project, "0.35")
+    while answer(run, tokens_out=100):
+        pass
+    run.refresh_from_db()
+    runs.resume(run, lead, cap=Decimal("0.55"))
+    assert (run.state, run.cap) == (Run.State.RUNNING, Decimal("0.55"))
+    while answer(run, tokens_out=100):
+        pass
+    assert money(run) == (0, Decimal("0.5"))
+    event = Event.objects.get(kind="run cap")
+    assert (event.subject, event.member) == ("run 1", lead)
+    assert event.data == {"old": {"cap": "0.35"}, "new": {"cap": "0.55"}}
+
+
+@pytest.mark.parametrize(
+    ("cap", "new", "why"),
+    [
+        (
+            "0.35",
+            "0.2",
+            "The cap of run 1 is 0.35, of which 0.1 is spent. A cap can only be raised",
+        ),
+        ("0.35", "0", "A cap can only be raised"),
+        ("0.35", "8", "The project may spend 7.5 in all. Its leads raise that"),
+        (None, "5", "Run 1 has no cap that could be raised"),
+    ],
+)
+def test_a_cap_that_is_no_raise_or_above_the_project_s_is_refused_and_nothing_changes(
+    project: Project, cap: str | None, new: str, why: str
+) -> None:
+    Budget.objects.create(project=project, cap=Decimal("7.5"))
+    run = capped(project, cap)
+    answer(run, number=1, tokens_out=100)
+    runs.pause(run, None)
+    with pytest.raises(runs.Refused, match=why):
+        runs.resume(run, None, cap=Decimal(new))
+    run.refresh_from_db()
+    assert (run.state, run.cap) == (Run.State.PAUSED, None if cap is None else Decimal(cap))
+    assert not Event.objects.filter(kind="run cap").exists()
+
+
+def test_the_cap_that_a_run_has_is_no_change_and_a_run_that_goes_on_keeps_its_cap(
+    project: Project,
+) -> None:
+    run = capped(project, "0.35")
+    with pytest.raises(runs.Refused, match="is running"):
+        runs.resume(run, None, cap=Decimal(1))
+    runs.pause(run, None)
+    runs.resume(run, None, cap=Decimal("0.35"))
+    run.refresh_from_db()
+    assert (run.state, run.cap) == (Run.State.RUNNING, Decimal("0.35"))
+    assert not Event.objects.filter(kind="run cap").exists()
 
 
 def test_a_project_s_budget_holds_for_all_of_its_runs(project: Project) -> None:

@@ -1,6 +1,7 @@
 """Runs in the browser: listed, started, followed, steered."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.db import connection
@@ -110,6 +111,31 @@ def test_a_run_is_paused_resumed_and_cancelled(browser: Client, project: Project
         run.refresh_from_db()
         states.append(run.state)
     assert states == ["paused", "running", "cancelled"]
+
+
+def test_a_cap_is_raised_beside_resume(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    assert "New cap" not in text_of(browser, "run", run.number)
+    runs.pause(run, None)
+    assert "New cap" not in text_of(browser, "run", run.number)
+    Run.objects.update(cap=Decimal("0.35"))
+    assert "New cap (now 0.35)" in text_of(browser, "run", run.number)
+    sent = browser.post(page("run-resume", run.number), {"cap": "0.2"})
+    assert (sent.status_code, "A cap can only be raised." in sent.content.decode()) == (422, True)
+    sent = browser.post(page("run-resume", run.number), {"cap": "much"})
+    assert (sent.status_code, "New cap: Enter a number." in sent.content.decode()) == (422, True)
+    browser.post(page("run-resume", run.number), {"cap": "2.5"})
+    run.refresh_from_db()
+    assert (run.state, run.cap) == ("running", Decimal("2.5"))
+
+
+def test_an_empty_new_cap_leaves_the_cap_as_it_is(browser: Client, project: Project) -> None:
+    run = asked_run(project)
+    Run.objects.update(cap=Decimal("0.35"))
+    runs.pause(run, None)
+    browser.post(page("run-resume", run.number), {"cap": ""})
+    run.refresh_from_db()
+    assert (run.state, run.cap) == ("running", Decimal("0.35"))
 
 
 def test_cancelling_asks_once_more(browser: Client, project: Project) -> None:

@@ -1,0 +1,24 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.running import runs
+
+
+class Command(BaseCommand):
+    help = "Go on with a paused run; with --cap, under a higher cap."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--cap", metavar="AMOUNT", help="what it may spend in all, from now on")
+        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = told.run(options["project"], options["run"])
+        cap = told.amount(options["cap"])
+        told.done(lambda: runs.resume(run, None, cap=cap))
+        self.stdout.write(f"Run {run.number} of {options['project']} goes on.")
+        told.go_on(run, self.stderr, wait=options["wait"])

@@ -23,7 +23,7 @@ from judging import exporting
 from judging.making import bringing
 from judging.models import Run
 from judging.paper import jobs as archives
-from judging.running import runs, tallies
+from judging.running import tallies
 
 # What the audit calls it.
 AGAIN = "job again"
@@ -173,9 +173,10 @@ def shown(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[Entry]:
     found: dict[tuple[str, int], Entry] = {}
     for job in Job.objects.filter(pk__in=ids[JOB]).select_related("member"):
         found[JOB, job.pk] = _of_job(job, member)
-    asked = Run.objects.filter(pk__in=ids[RUN]).for_list()
-    for run in tallies.with_items(asked, timezone.now()) if ids[RUN] else []:
-        found[RUN, run.pk] = _of_run(run, member)
+    some = Run.objects.filter(pk__in=ids[RUN])
+    failed = set(some.to_retry().values_list("pk", flat=True)) if ids[RUN] else set()
+    for run in tallies.with_items(some.for_list(), timezone.now()) if ids[RUN] else []:
+        found[RUN, run.pk] = _of_run(run, member, failed=run.pk in failed)
     return [found[what, pk] for what, pk, *_ in rows if (what, pk) in found]
 
 
@@ -244,8 +245,8 @@ def _of_job(job: Job, member: Membership) -> Entry:
     )
 
 
-def _of_run(run: Run, member: Membership) -> Entry:
-    items, asked = run.counted, run.kind not in runs.UNASKED
+def _of_run(run: Run, member: Membership, *, failed: bool) -> Entry:
+    items = run.counted
     return Entry(
         title="Run",
         state=run.state,
@@ -261,5 +262,5 @@ def _of_run(run: Run, member: Membership) -> Entry:
         total=items.items,
         kind=RUN,
         can_cancel=member.can_run and run.state in MOVING,
-        can_again=member.can_run and asked and run.state in runs.TRIED and bool(items.missing),
+        can_again=member.can_run and failed,
     )

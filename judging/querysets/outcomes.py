@@ -41,7 +41,11 @@ class OutcomeQuerySet(models.QuerySet[Any]):
             Q(cause="one_order") & ~Q(values__missing__in=SAID)
         )
         made, failed = self._calls(), self._calls().filter(request__state="failed")
-        return self.filter(failures, Exists(made), ~Exists(failed), result="missing")
+        # Of a call that could not be made, see `Outcome.reject`, no request failed.
+        unsent = Q(cause="rejected", values__has_key="reason")
+        # Each has a cause; SQLite looks into the index of missing ones only if that is said.
+        missing = self.filter(failures & ~unsent, result="missing", cause__gt="")
+        return missing.filter(Exists(made), ~Exists(failed))
 
     def lock_unsure(self) -> list[int]:
         """The ids of those that a retry decides anew, locked in the order in which they are

@@ -106,6 +106,17 @@ class RunQuerySet(models.QuerySet["Run"]):
         )
         return self.filter(Q(state="planning") | running)
 
+    def to_retry(self) -> RunQuerySet:
+        """Those in which something failed that can be asked again, or that another run's retry has
+        mended."""
+        from judging.models import Call, Outcome, Request
+
+        # Few requests failed, and a run may have many: so it begins with these.
+        failed = Call.objects.filter(request__in=Request.objects.filter(state="failed"))
+        mended = Outcome.objects.filter(run=OuterRef("pk")).mended()
+        retried = self.filter(kind="asked", state__in=["running", "paused", "finished"])
+        return retried.filter(Q(pk__in=failed.values("run")) | Exists(mended))
+
     def _calls(self) -> models.QuerySet[Any]:
         from judging.models import Call
 

@@ -268,7 +268,8 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     """Ask the run's failed requests again; the number of them.
 
     Its missing outcomes are decided anew, also those that another run's retry has mended. Other
-    runs that share the requests keep what they found until they are retried themselves.
+    runs that share the requests keep what they found until they are retried themselves. Raises
+    `Refused` where neither failed: a reply of no use is not asked for again.
     """
     _check_asked(run, "asked again")
     with writing.transact():
@@ -276,7 +277,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
         # Waits for whoever is deciding one of them now by the failure that is being undone.
         unsure = run.outcomes.lock_unsure()
-        if not ids and not unsure:
+        if not ids and not run.outcomes.mended().exists():
             raise Refused("No request of this run failed.")
         move(run, TRIED, Run.State.RUNNING, member, requests=len(ids))
         for part in _parts(ids, 500):

@@ -33,6 +33,7 @@ SAID = {
     "resume": "Run {run} goes on.",
     "cancel": "Run {run} is cancelled. Calls in flight are stopped; what was answered stays.",
     "retry": "The failed requests of run {run} are asked again.",
+    "mended": "Run {run} takes over what another run's retry brings.",
     "archive": "Run {run} is archived: lists and figures leave it out.",
     "unarchive": "Run {run} is back in lists and figures.",
 }
@@ -94,11 +95,12 @@ def _taken(
     request: HtmxRequest, member: Membership, run: Run, step: str, take: Callable[[], object]
 ) -> HttpResponse:
     try:
-        take()
+        number = take()
     except runs.Refused as problem:
         return paint(request, member, run, problem=str(problem))
     tasks.ring(run.endpoint_id)
-    messages.success(request, SAID[step].format(run=run.number))
+    said = "mended" if step == "retry" and not number else step
+    messages.success(request, SAID[said].format(run=run.number))
     return redirect("run", slug=member.project.slug, number=run.number)
 
 

@@ -9,9 +9,12 @@ from annotation.models import Job, Membership
 from annotation.uploads import places
 from judging import exporting
 from judging.exporting import Wish
+from judging.providers.errors import Rejected
+from judging.running import runs
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
+from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -55,3 +58,28 @@ def test_it_follows_what_is_under_way_and_ends_it_by_a_press(
     expect(page.get_by_text("60 of 90")).to_be_visible()
     page.get_by_role("button", name="Cancel import 1").click()
     expect(page.get_by_text(f"Cancelled by {lead.alias}.")).to_be_visible()
+
+
+@pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
+def test_a_retry_of_a_run_stands_only_where_a_request_failed(
+    open_page: OpenPage, lead: Membership, width: int, height: int
+) -> None:
+    make_items(lead.project, 1)
+    cut, failed = (make_run(lead.project, make_endpoint("http://127.0.0.1:9/v1")) for _ in range(2))
+    for run in (cut, failed):
+        runs.plan(run)
+    answer(cut, finish="length")
+    fail(failed, Rejected("The provider answered 400: no"))
+    for run in (cut, failed):
+        runs.finish_if_done(run)
+    page = open_page(
+        lead.account,
+        reverse("jobs", args=[lead.project.slug]),
+        viewport={"width": width, "height": height},
+    )
+    expect(page.get_by_role("row", name="Run 1")).to_contain_text("1 of 1")
+    expect(page.get_by_role("button", name="Retry run 1")).to_have_count(0)
+    checked(page)
+    page.get_by_role("button", name="Retry run 2").click()
+    expect(page.get_by_text("The failed requests of run 2 are asked again.")).to_be_visible()
+    expect(page.locator("#progress [role=status]")).to_have_text("running")

@@ -13,6 +13,7 @@ from judging.models import Run
 from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.judging.builders_judging import (
+    answer,
     fail,
     make_baseline,
     make_endpoint,
@@ -122,6 +123,19 @@ def test_a_step_that_is_not_open_is_refused(program: Client, project: Project) -
     sent = post(program, "runs/1/retry/")
     assert sent.status_code == 422
     assert sent.json()["detail"] == "No request of this run failed."
+
+
+def test_a_run_whose_replies_are_of_no_use_has_nothing_to_retry(
+    program: Client, project: Project
+) -> None:
+    run = planned(project)
+    answer(run, finish="length")
+    runs.finish_if_done(run)
+    assert program.get(f"{API}runs/1/").json()["steps"] == ["archive"]
+    sent = post(program, "runs/1/retry/")
+    assert sent.status_code == 422
+    assert sent.json()["detail"] == "No request of this run failed."
+    assert program.get(f"{API}runs/1/").json()["run"]["state"] == "finished"
 
 
 def test_outcomes_are_narrowed_down_as_on_the_page(program: Client, project: Project) -> None:

@@ -103,6 +103,19 @@ def test_a_chain_that_failed_goes_on_from_the_step_that_is_tried_again(chain: Ru
     assert results(chain) == {"scored": 2}
 
 
+def test_a_chain_whose_next_step_cannot_be_sent_has_nothing_to_retry(chain: Run) -> None:
+    answer_as(chain, by_step)
+    for outcome in chain.outcomes.select_related("revision"):
+        outcome.revision.texts.pop("gold")
+        outcome.revision.save()
+    answer_as(chain, by_step)
+    runs.finish_if_done(chain)
+    assert results(chain) == {"rejected": 2}
+    with pytest.raises(runs.Refused, match="No request of this run failed"):
+        runs.retry_failed(chain, None)
+    assert not Run.objects.to_retry().exists()
+
+
 def test_a_worker_that_died_before_it_made_the_next_calls_costs_nothing(
     chain: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

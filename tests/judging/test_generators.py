@@ -102,7 +102,8 @@ def test_what_is_of_no_use_is_counted_by_its_cause_and_not_asked_again(
     # What was read stays, so that people see what it was.
     read = {one.cause for one in Reading.objects.all()}
     assert read == ({""} if cause in UNFIT else {cause})
-    assert runs.retry_failed(run, None) == 0
+    with pytest.raises(runs.Refused, match="No request of this run failed"):
+        runs.retry_failed(run, None)
     assert (len(evaluator.log), results(run)) == (2, {cause: 2})
 
 

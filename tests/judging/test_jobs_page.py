@@ -13,8 +13,10 @@ from annotation.uploads import places
 from judging import exporting, working
 from judging.exporting import Wish
 from judging.models import Run
+from judging.providers.errors import Rejected
+from judging.running import runs
 from tests.builders import Cast, cast, make_item, make_member, make_project, make_resolution
-from tests.judging.builders_judging import make_run
+from tests.judging.builders_judging import answer, api_client, fail, make_endpoint, make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -169,6 +171,59 @@ def test_a_kind_that_nobody_named_is_for_leads_and_can_be_cancelled(people: Cast
     [entry] = entries(people, "lead")
     assert (entry.title, entry.can_cancel) == ("Something new", True)
     assert working.cancel(job, people.lead)
+
+
+def ended(people: Cast, *, failed: bool) -> Run:
+    """A run over one item, which is missing: its request failed, or its reply was cut off."""
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    run = make_run(people.project, endpoint, while_labelling=True)
+    runs.plan(run)
+    if failed:
+        fail(run, Rejected("no"))
+    else:
+        answer(run, finish="length")
+    runs.finish_if_done(run)
+    return run
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_retry_stands_where_something_failed_and_nowhere_else(people: Cast, failed: bool) -> None:
+    run = ended(people, failed=failed)
+    client, here = browser(people, "lead"), f"/projects/{people.project.slug}/runs/{run.number}/"
+    assert [one.can_again for one in entries(people, "lead")] == [failed]
+    assert ("Retry run 1" in client.get(address(people)).content.decode()) == failed
+    assert ("Ask failed ones again" in client.get(here).content.decode()) == failed
+    told = api_client(people.lead).get(f"/api/v1{address(people)}").json()["results"]
+    assert [one["can_again"] for one in told] == [failed]
+    sent = client.post(here + "retry/", follow=True)
+    assert sent.status_code == (200 if failed else 422)
+    said = "are asked again" if failed else "No request of this run failed."
+    assert said in sent.content.decode()
+    run.refresh_from_db()
+    assert run.state == ("running" if failed else "finished")
+
+
+def test_what_another_run_s_retry_mended_is_taken_over_and_not_called_asked_again(
+    people: Cast,
+) -> None:
+    run = ended(people, failed=True)
+    other = make_run(people.project, run.endpoint, while_labelling=True)
+    runs.plan(other)
+    answer(other)
+    runs.finish_if_done(other)
+    found = {one.number: one.can_again for one in entries(people, "lead")}
+    assert found == {run.number: True, other.number: False}
+    here = f"/projects/{people.project.slug}/runs/{run.number}/"
+    page = browser(people, "lead").post(here + "retry/", follow=True).content.decode()
+    assert "Run 1 takes over what another run&#x27;s retry brings." in page
+    assert not any(one.can_again for one in entries(people, "lead"))
+
+
+@pytest.mark.parametrize("state", ["planning", "cancelled"])
+def test_a_run_that_nobody_works_on_any_more_is_not_retried(people: Cast, state: str) -> None:
+    run = ended(people, failed=True)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    assert not entries(people, "lead")[0].can_again
 
 
 def test_a_page_costs_the_same_queries_however_much_it_lists(

@@ -10,6 +10,7 @@ from judging.calling import outcomes
 from judging.engine import storing, watching
 from judging.engine.storing import Result
 from judging.models import Budget, Call, Outcome, Request, Run
+from judging.providers import Finish
 from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
@@ -339,12 +340,22 @@ def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Pr
     assert results(run) == {"pending": 1}
 
 
-def test_a_run_in_which_nothing_failed_has_nothing_to_retry(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("text", "finish"),
+    [('{"score": 5}', "stop"), ('{"score": 5}', "length"), ("I cannot say.", "stop")],
+)
+def test_a_run_in_which_nothing_failed_has_nothing_to_retry(
+    project: Project, text: str, finish: Finish
+) -> None:
     make_items(project, 1)
     run = planned(project)
-    answer(run)
+    answer(run, text, finish=finish)
+    runs.finish_if_done(run)
+    found = results(run)
     with pytest.raises(runs.Refused, match="No request of this run failed"):
         runs.retry_failed(run, None)
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (Run.State.FINISHED, found)
 
 
 def test_progress_counts_requests_and_items_and_names_causes(project: Project) -> None:

@@ -149,7 +149,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
-    "allauth.usersessions",
+    "annotation.apps.UserSessions",
     # Its tables are there also where no service is set, so that one can be set at any time.
     "allauth.socialaccount",
 ]
@@ -307,6 +307,7 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
+SESSION_ENGINE = "annotation.sessions"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "config.problems.out_of_date"

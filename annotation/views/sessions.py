@@ -8,6 +8,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from annotation.models import Account
+from annotation.sessions import current, end, list_open, note
+
 OTHERS = "others"
 
 
@@ -16,27 +19,32 @@ OTHERS = "others"
 @login_required
 def sessions(request: HttpRequest) -> HttpResponse:
     """A person's sessions; a POST ends one of them, or all but this one."""
+    assert isinstance(request.user, Account)
     # One that began otherwise than by the form is not written down yet.
-    UserSession.objects.create_from_request(request)
-    open_now = UserSession.objects.purge_and_list(request.user)
+    note(request)
+    open_now = list_open(request.user)
     if request.method != "POST":
         return _page(request, open_now)
     wanted = request.POST.get("end", "")
     ending = [
         session
         for session in open_now
-        if not session.is_current() and wanted in {OTHERS, str(session.pk)}
+        if session.session_key != current(request) and wanted in {OTHERS, str(session.pk)}
     ]
     if not ending:
         return _page(request, open_now, "There is no such session any more.")
     for session in ending:
-        session.end()
+        end(session)
     many = len(ending) > 1
     messages.success(request, f"{len(ending)} session{'s are' if many else ' is'} ended.")
     return redirect("sessions")
 
 
 def _page(request: HttpRequest, open_now: list[UserSession], trouble: str = "") -> HttpResponse:
-    newest = sorted(open_now, key=lambda session: session.created_at, reverse=True)
-    context = {"sessions": newest, "trouble": trouble, "others": OTHERS}
+    context = {
+        "sessions": open_now,
+        "current": current(request),
+        "trouble": trouble,
+        "others": OTHERS,
+    }
     return render(request, "annotation/sessions.html", context, status=422 if trouble else 200)

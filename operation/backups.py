@@ -1,8 +1,8 @@
 """A backup: one zip with the database, the files that nothing can make again, and a manifest.
 
 The manifest says of which moment and program it is, how many rows each table has, and the digest
-of every part. Left out is what is made again (collected files, exports), the embedded default's
-SECRET_KEY, so that a backup opens no session, and Redis, which keeps nothing that lasts.
+of every part. Left out is what is made again (collected files, exports), what opens something
+(sessions, the embedded default's SECRET_KEY), and Redis, which keeps nothing that lasts.
 """
 
 import hashlib
@@ -16,7 +16,9 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -32,6 +34,8 @@ from operation.databases import Trouble
 FORM = 1
 MANIFEST, DATABASE, FILES = "manifest.json", "database", "files"
 LEFT_OUT = frozenset({"static", "exports", "metrics"})
+# What holds only where and while a backup is made: who is at work, and who is signed in.
+OF_THE_MOMENT: tuple[type[Any], ...] = (Worker, Session, UserSession)
 CHUNK = 1 << 20
 
 
@@ -67,7 +71,8 @@ def make(to: Path, *, now: datetime) -> Manifest:
     try:
         with tempfile.TemporaryDirectory(dir=to.parent) as folder:
             dumped = Path(folder) / DATABASE
-            tables = databases.dump(dumped)
+            emptied = [model._meta.db_table for model in OF_THE_MOMENT]
+            tables = databases.dump(dumped, emptied=emptied)
             part.touch(mode=0o600)  # it holds all that anybody wrote, and digests of passwords
             with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
                 parts = {DATABASE: _put(archive, DATABASE, dumped)}
@@ -121,11 +126,13 @@ def restore(source: Path, *, replace: bool = False) -> Manifest:
                 archive.extract(name, folder)
         databases.load(Path(folder) / DATABASE)
         _bring_files(Path(folder) / FILES)
-    if databases.counts() != manifest.tables:
+    brought = databases.counts()
+    # Backups of earlier programs hold it.
+    for model in OF_THE_MOMENT:
+        if model._meta.db_table in brought:
+            model.objects.all().delete()
+    if brought != manifest.tables:
         raise Trouble("The tables have other rows than were saved. Restore another backup.")
-    if Worker._meta.db_table in manifest.tables:
-        # Who was at work where the backup was made is not at work here.
-        Worker.objects.all().delete()
     return manifest
 
 

@@ -1,14 +1,14 @@
 """The whole database out into one file and back, by what each database brings for it.
 
-SQLite copies its pages while others write; PostgreSQL's own programs dump one moment of it. Both
-take everything: tables, indexes, triggers, and which migrations are applied.
+SQLite writes a copy while others write; PostgreSQL's own programs dump one moment of it. Both take
+everything: tables, indexes, triggers, and which migrations are applied.
 """
 
 import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -27,21 +27,28 @@ class _GaveUp(Exception):
     """A program reads no more; why is in its own words."""
 
 
-def dump(to: Path) -> dict[str, int]:
-    """Write the database as it is at one moment; the rows of each table at that moment."""
+def dump(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
+    """Write the database as it is at one moment, some tables without rows; the rows that are
+    written of each table."""
     if connection.vendor == "sqlite":
+        connection.ensure_connection()
+        # Of what was deleted, pages that are copied as they are would still hold the bytes.
+        connection.connection.execute("VACUUM INTO ?", [str(to)])
         with closing(sqlite3.connect(to)) as copy:
-            connection.ensure_connection()
-            connection.connection.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
+            copy.execute("PRAGMA secure_delete=ON")
+            for table in set(tables()).intersection(emptied):
+                copy.execute(f'DELETE FROM "{table}"')
+            copy.commit()
             return {table: _count(copy, table) for table in tables()}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         [snapshot] = cursor.fetchone()
         options = ["--format=custom", "--no-owner", "--no-privileges", "--schema=public"]
+        options += [f"--exclude-table-data=public.{table}" for table in emptied]
         _run("pg_dump", *options, f"--snapshot={snapshot}", f"--file={to}")
-        return {table: _count(cursor, table) for table in tables()}
+        return {table: 0 if table in emptied else _count(cursor, table) for table in tables()}
 
 
 def load(source: Path) -> None:

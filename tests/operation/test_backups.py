@@ -196,6 +196,67 @@ def test_what_is_there_is_lost_only_if_told_and_only_for_a_whole_backup(
     assert here.digests() != later
 
 
+COOKIE = "the-key-of-a-session-0123456789ab"
+SIGNED_IN = (
+    f"INSERT INTO django_session VALUES ('{COOKIE}', 'what-it-holds', '2100-01-01')",
+    "INSERT INTO usersessions_usersession"
+    " (user_id, created_at, ip, last_seen_at, session_key, user_agent, data)"
+    f" SELECT id, '2026-01-01', '10.0.0.1', '2026-01-01', '{COOKIE}', 'Fox', '{{}}'"
+    " FROM annotation_account",
+)
+SESSIONS = ("django_session", "usersessions_usersession")
+
+
+def written(place: Place, database: Path) -> bytes:
+    """All that a database holds as it lies in a backup."""
+    if place.kind == "sqlite":
+        return database.read_bytes()
+    command = ["pg_restore", "--file=-", str(database)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+@pytest.mark.processes
+def test_a_backup_holds_no_session_and_none_comes_back_of_one_that_does(
+    maker: Maker, tmp_path: Path
+) -> None:
+    """Some ten seconds for each kind of database: three commands, each a process of its own."""
+    here, there, file = maker(used=True), maker(), tmp_path / "kept.zip"
+    if here.kind == "sqlite":
+        # Not every SQLite takes the bytes of what is deleted out of its pages.
+        with closing(here.connect()) as connection, connection:
+            connection.execute("PRAGMA secure_delete=OFF")
+            ended = f"INSERT INTO django_session VALUES ('ended', '{COOKIE * 999}', '2100-01-01')"
+            connection.execute(ended)
+            connection.execute("DELETE FROM django_session")
+    for statement in SIGNED_IN:
+        here.run(statement)
+    here.did("backup", str(file))
+    assert [here.run(f"SELECT COUNT(*) FROM {table}") for table in SESSIONS] == [[(1,)]] * 2
+    with zipfile.ZipFile(file) as archive:
+        archive.extract("database", tmp_path)
+    assert b"annotation_account" in written(here, tmp_path / "database")
+    assert COOKIE.encode() not in written(here, tmp_path / "database")
+
+    whole = copied(here, tmp_path / "whole")
+    assert COOKIE.encode() in written(here, whole)
+    tables = backups.look(file).tables | dict.fromkeys(SESSIONS, 1)
+    older = rewritten(file, tmp_path / "older.zip", {"database": whole.read_bytes()}, tables=tables)
+    there.did("restore", str(older))
+    assert [there.run(f"SELECT COUNT(*) FROM {table}") for table in SESSIONS] == [[(0,)]] * 2
+
+
+def copied(place: Place, to: Path) -> Path:
+    """All of a database, as earlier programs wrote it."""
+    if place.kind == "sqlite":
+        with closing(place.connect()) as source, closing(sqlite3.connect(to)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+        return to
+    options = ["--format=custom", "--no-owner", "--no-privileges", "--schema=public"]
+    subprocess.run(["pg_dump", *options, f"--file={to}", place.url], check=True)
+    return to
+
+
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small backup of SQLite with one file beside the database."""

@@ -28,5 +28,5 @@ class Command(BaseCommand):
         files = len(made.parts) - 1
         self.stdout.write(
             f"{file}: {made.rows} rows of {len(made.tables)} tables and {files} files,"
-            f" {file.stat().st_size / 1e6:.1f} MB. Exports and keys are not in it."
+            f" {file.stat().st_size / 1e6:.1f} MB. Exports, sessions and keys are not in it."
         )

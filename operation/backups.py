@@ -2,7 +2,8 @@
 
 The manifest says of which moment and program it is, how many rows each table has, and the digest
 of every part. Left out is what is made again (collected files, exports), what opens something
-(sessions, the embedded default's SECRET_KEY), and Redis, which keeps nothing that lasts.
+(sessions, passwords of archives that are being imported, the embedded default's SECRET_KEY), and
+Redis, which keeps nothing that lasts.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.models import Account, Project
+from annotation.uploads.places import UNLOCKS
 from formats.archives import DAMAGE
 from judging import clock
 from judging.models import Worker
@@ -141,8 +143,15 @@ def _files() -> Iterator[tuple[str, Path]]:
         if not folder.is_dir() or folder.name in LEFT_OUT:
             continue
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.is_symlink():
+            left_out = path.is_symlink() or path.suffix == UNLOCKS or _is_database(path)
+            if path.is_file() and not left_out:
                 yield f"{FILES}/{path.relative_to(settings.VAR_DIR).as_posix()}", path
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file is SQLite's, or one of those that it keeps beside its own."""
+    own = Path(connection.settings_dict["NAME"]).resolve()
+    return connection.vendor == "sqlite" and str(path.resolve()).startswith(str(own))
 
 
 def _put(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from formats.bundles import SUFFIXES
 # What is asked of whoever works on an import next, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
 PACKED = ".parquet"
+UNLOCKS = ".password"
 ENDINGS = (*SUFFIXES, PACKED, ".zip")
 
 
@@ -45,7 +46,7 @@ def outcome(job: Job) -> Path:
 
 def password(job: Job) -> Path:
     """The password of an archive, readable by the owner alone and kept no longer than it."""
-    return _of(job, ".password")
+    return _of(job, UNLOCKS)
 
 
 def keep_password(job: Job, written: str) -> None:

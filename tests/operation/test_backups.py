@@ -259,13 +259,16 @@ def copied(place: Place, to: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small backup of SQLite with one file beside the database."""
+    """A small backup of SQLite, which lies in a folder among others that are saved."""
     folder = tmp_path_factory.mktemp("kept")
-    one = Place(f"sqlite:///{folder}/blindspot.sqlite3", folder / "var")
-    one.var.mkdir()
-    make_sqlite(folder / "blindspot.sqlite3")
+    one = Place(f"sqlite:///{folder}/var/data/blindspot.sqlite3", folder / "var")
+    (one.var / "data").mkdir(parents=True)
+    make_sqlite(one.var / "data" / "blindspot.sqlite3")
     (one.var / "archives").mkdir()
     (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
+    (one.var / "imports").mkdir()
+    (one.var / "imports" / "import-1.zip").write_bytes(b"sealed")
+    (one.var / "imports" / "import-1.password").write_bytes(b"what opens it")
     one.did("backup", str(folder / "kept.zip"))
     return folder / "kept.zip"
 
@@ -279,7 +282,9 @@ def test_a_backup_says_what_it_holds(kept: Path) -> None:
     assert found.database == "sqlite"
     assert found.tables["annotation_account"] == 0
     assert found.tables["django_migrations"] == len(found.migrations) > 20
-    assert set(found.parts) == {"database", "files/archives/results-1.zip"}
+    files = {"files/archives/results-1.zip", "files/imports/import-1.zip"}
+    assert set(found.parts) == {"database", *files}
+    assert b"what opens it" not in kept.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The ways in, by a browser: another service, the second step, sessions; axe finds nothing."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
@@ -80,7 +81,7 @@ def test_the_pages_of_the_second_step(
     open_page: OpenPage, member: Membership, width: int, scheme: str
 ) -> None:
     cache.clear()
-    page = signed_in(open_page, member, width, scheme)
+    page = signed_in(open_page, member, **look(width, scheme))
     page.goto("/accounts/two-step/")
     checked(page)
     page.click("text=Set it up")
@@ -98,7 +99,7 @@ def test_the_pages_of_the_second_step(
         assert page.url.endswith(f"/two-step/{place}")
         checked(page)
     cache.clear()
-    asked = signed_in(open_page, member, width, scheme)
+    asked = signed_in(open_page, member, **look(width, scheme))
     asked.wait_for_selector("text=The second step")
     checked(asked)
 
@@ -116,9 +117,28 @@ def test_the_pages_of_ones_own(
     checked(page)
 
 
-def signed_in(open_page: OpenPage, member: Membership, width: int, scheme: str) -> Page:
-    page = open_page(None, LOGIN, **look(width, scheme))
+@pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
+def test_one_browser_ends_the_session_of_another(
+    open_page: OpenPage, member: Membership, width: int, height: int
+) -> None:
+    cache.clear()
+    size = {"viewport": {"width": width, "height": height}}
+    here, there = (signed_in(open_page, member, **size) for _ in range(2))
+    here.goto("/sessions/")
+    assert here.locator("tbody tr").count() == 2
+    assert here.locator("tbody .chip").all_inner_texts() == ["this one"]
+    checked(here)
+    here.click("text=End all but this one")
+    here.wait_for_selector("text=1 session is ended")
+    assert here.locator("tbody tr").count() == 1
+    there.goto("/sessions/")
+    assert there.url.endswith(f"{LOGIN}?next=/sessions/")
+
+
+def signed_in(open_page: OpenPage, member: Membership, **options: Any) -> Page:
+    page = open_page(None, LOGIN, **options)
     page.fill("[name=login]", member.account.username)
     page.fill("[name=password]", PASSWORD)
     page.click("main form button")
+    page.wait_for_url(lambda url: not url.endswith(LOGIN))
     return page

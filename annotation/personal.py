@@ -34,6 +34,7 @@ from annotation.models import (
     Revision,
     Slot,
 )
+from annotation.sessions import SessionStore
 
 _OF_ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login", "keys")
 _OF_TOKEN = ("name", "prefix", "created_at", "last_used_at", "revoked_at")
@@ -116,7 +117,7 @@ def _empty(account: Account) -> None:
 def _forget_ways_in(account: Account, words: set[str]) -> None:
     """Sessions, also those half-way through signing in; keys, codes and addresses."""
     for session in Session.objects.iterator():
-        said = session.get_decoded()
+        said = SessionStore().decode(session.session_data)
         # Who is signed in as another stays so, also where a name is part of a word of theirs.
         whose = said.get(SESSION_KEY)
         if whose == str(account.pk) or (whose is None and any(w in str(said) for w in words)):

@@ -1,16 +1,20 @@
 """Sessions: the browser has the key, the database its digest, so a copy of it opens none of them.
+Nor does it tell what they hold, which may set a password, as the link does that was just followed.
 
 The settings name this module as Django's engine of sessions. Where a person is signed in stands in
 allauth's table, by the same digest. allauth's own functions would keep the key there, so
 `annotation.apps` leaves them out, and those below do their work.
 """
 
+import base64
 import hashlib
 from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.signals import password_changed, password_set, user_logged_in
 from allauth.usersessions.models import UserSession
+from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import SessionBase
@@ -30,6 +34,11 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:40]
 
 
+def _cipher() -> Fernet:
+    key = hashlib.sha256(b"blindspot session " + settings.SECRET_KEY.encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
 class SessionStore(db.SessionStore):
     """Django's sessions in the database. It takes keys alone: to it a digest is an unknown key."""
 
@@ -42,6 +51,16 @@ class SessionStore(db.SessionStore):
             self._session_key = None
             return {}
         return self.decode(stored.session_data)
+
+    def encode(self, session_dict: dict[str, Any]) -> str:
+        return _cipher().encrypt(super().encode(session_dict).encode()).decode()
+
+    def decode(self, session_data: str | bytes) -> dict[str, Any]:
+        try:
+            return super().decode(_cipher().decrypt(session_data).decode())
+        except InvalidToken:
+            # Of another SECRET_KEY: Django says so in the log, and it is an empty session.
+            return super().decode(session_data)
 
     def exists(self, session_key: str) -> bool:
         return super().exists(digest_of(session_key))
@@ -101,7 +120,7 @@ def end(noted: UserSession) -> None:
 
 def _opens(session: Session, account: Account) -> bool:
     """Whether Django would believe it: it is the person's, and of their password until now."""
-    said = session.get_decoded()
+    said = SessionStore().decode(session.session_data)
     hashed = said.get(HASH_SESSION_KEY, "")
     return said.get(SESSION_KEY) == str(account.pk) and constant_time_compare(
         hashed, account.get_session_auth_hash()

@@ -16,6 +16,7 @@ from annotation import assigning, commenting, inviting, members, personal
 from annotation.errors import Refused
 from annotation.inviting import Wanted
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
+from annotation.sessions import SessionStore
 from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +72,8 @@ def worked(people: Cast, account: Account) -> Membership:
 def all_tables() -> str:
     """Every row of every table, and what sessions hold inside."""
     rows = [str(list(model.objects.values())) for model in apps.get_models()]
-    sessions = [str(session.get_decoded()) for session in Session.objects.all()]
+    kept = Session.objects.values_list("session_data", flat=True)
+    sessions = [str(SessionStore().decode(data)) for data in kept]
     return " ".join([*rows, *sessions]).casefold()
 
 

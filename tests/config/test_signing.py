@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
 from django.core.mail.backends import locmem
@@ -113,6 +114,20 @@ def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account:
     assert b"does not work any more" in Client().get(link).content
     event = Event.objects.get(kind="account")
     assert (event.account, event.new) == (account, {"password": "set anew"})
+
+
+def test_the_database_does_not_tell_the_link_that_somebody_just_followed(
+    client: Client, account: Account, settings: Any
+) -> None:
+    asked_for_a_link(client, "ada@lab.example")
+    link = re.findall(r"http://testserver(/\S+)", mail.outbox[0].body)[0]
+    client.get(link)
+    key = client.session["_password_reset_key"]
+    assert key in link
+    # Django's own engine signs what it stores and does not hide it.
+    assert Session.objects.get().get_decoded() == {}
+    settings.SECRET_KEY = "another" * 10
+    assert "_password_reset_key" not in client.session
 
 
 def test_who_asks_for_a_reset_does_not_learn_who_has_an_account(

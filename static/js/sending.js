@@ -182,7 +182,7 @@ function fail(form, button, answer) {
 async function flag(form, button) {
   form.elements.note.value = panel().querySelector("#comment")?.value.slice(0, 2000) ?? "";
   const answer = await post(form.action, fieldsOf(form));
-  if (answer.kind !== "stored") return tell("The flag could not be set. Try again when the connection is back.");
+  if (answer.kind !== "stored") return tell(`The flag could not be set. ${trouble.SAYINGS[answer.kind]}`);
   const { said, flagged } = JSON.parse(answer.body);
   button.setAttribute("aria-pressed", flagged ? "true" : "false");
   tell(said);
@@ -190,7 +190,7 @@ async function flag(form, button) {
 
 async function acknowledge(form) {
   const answer = await post(form.action, fieldsOf(form));
-  if (answer.kind !== "stored") return tell("This could not be noted. Try again when the connection is back.");
+  if (answer.kind !== "stored") return tell(`This could not be noted. ${trouble.SAYINGS[answer.kind]}`);
   form.remove();
   tell("Noted: you have read the guidelines.");
   focusTarget()?.focus({ preventScroll: true });

@@ -124,6 +124,15 @@ function mark(texts, number) {
   texts.dataset.at = number;
 }
 
+// How far from the top of the page the item begins: the style sheet has what stands beside it fill
+// the window from there on.
+function fit() {
+  const panel = document.querySelector("#panel.vet");
+  if (!panel) return;
+  const top = panel.getBoundingClientRect().top + scrollY;
+  panel.querySelector(".vet-side")?.style.setProperty("--top", `${top}px`);
+}
+
 // A third from the top of its pane. Chunks out of sight have only a guessed height until they are
 // laid out, hence the second look.
 function bringIntoPane(target) {
@@ -186,7 +195,9 @@ function goNear(texts, strip, event) {
 async function settle(texts) {
   await maths.draw(texts);
   const pane = paneOf(texts);
-  if (!pane || !texts.isConnected) return;
+  if (!texts.isConnected) return;
+  fit();
+  if (!pane) return;
   const strip = texts.querySelector("[data-strip]");
   if (strip) strip.toggleAttribute("hidden", pane.scrollHeight <= pane.clientHeight + 1);
   const place = numbers(texts).includes(texts.dataset.at) ? texts.dataset.at : numbers(texts)[0];
@@ -195,8 +206,24 @@ async function settle(texts) {
   if (target) bringIntoPane(target);
 }
 
+// What the category and the choices mean is read once, the claim at every item. So meanings are
+// open where all has room beside them, until the person opens or folds them.
+const HIGH = "(width >= 60rem) and (height >= 52rem)";
+
+function foldMeanings(panel) {
+  const meanings = panel.querySelector("[data-meanings]");
+  if (!meanings) return;
+  const chosen = /(?:^|; )meanings=(\w+)/.exec(document.cookie)?.[1];
+  meanings.open = chosen ? chosen === "open" : matchMedia(HIGH).matches;
+  if (chosen || !meanings.open) return;
+  fit();
+  const form = panel.querySelector(".vet-side form");
+  if (form && form.scrollHeight > form.clientHeight) meanings.open = false;
+}
+
 // Called after each paint: formulas, and the first change in view inside its pane.
 export function draw(panel) {
+  foldMeanings(panel);
   const texts = textsIn(panel);
   const steps = texts?.querySelector("[data-steps]");
   if (steps) steps.hidden = false;
@@ -227,6 +254,11 @@ function explainAll(check) {
   }
 }
 
+document.addEventListener("click", ({ target }) => {
+  const meanings = target.closest?.("[data-meanings] > summary")?.parentElement;
+  if (meanings) remember("meanings", meanings.open ? "folded" : "open");
+});
+
 document.addEventListener("click", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
   for (const [selector, act] of Object.entries(CONTROLS)) {
@@ -238,3 +270,5 @@ document.addEventListener("click", (event) => {
     return;
   }
 });
+
+new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.getElementById("main"));

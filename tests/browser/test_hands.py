@@ -389,7 +389,7 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
     assert TEXTS["perturbed"] in page.inner_text("#panel")
     answer_blind(page)
     page.wait_for_selector('#panel[data-item="item-01"][data-phase="label"][data-ready]')
-    assert page.inner_text(".vet-first-look dl").split("\n") == [
+    assert page.locator(".vet-first-look :is(dt, dd)").all_inner_texts() == [
         "Is there an error?", "Yes", "Where?", "in the number", "How bad is it?", "3 Grave",
     ]  # fmt: skip
     assert page.locator("#panel del").count() >= 1

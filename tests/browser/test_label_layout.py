@@ -1,0 +1,248 @@
+"""What is in sight on the label screen without scrolling: the whole claim."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from annotation.models import Membership
+from tests.browser.conftest import OpenPage
+from tests.browser.screen import choose, label_screen, wait_for
+from tests.browser.test_accessibility import checked
+from tests.builders import make_item, make_member, make_project, say, take
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SIZES = [(1280, 720), (390, 844)]
+
+# 400 and 230 characters, as the longest that generators write.
+CLAIM = (
+    "The boiling point of water at the summit was raised from about 71 to about 84 degrees "
+    "Celsius, so that the answer now gives the value for a mountain half as high. The sentence "
+    "on how long an egg has to cook was left as it is and no longer fits the temperature before "
+    "it, while the last paragraph, which explains why pasta takes longer at a great height, "
+    "repeats the wrong number in words once more."
+)
+RATIONALE = (
+    "Somebody who only looks whether the explanation is fluent will pass over the number. It "
+    "can be checked by the rule of thumb in the answer itself, one degree for each three "
+    "hundred metres, which leads to the true value in a single step."
+)
+PASSAGE = (
+    "Air pressure falls with height because less air lies above to press down. Water boils once "
+    "the pressure of its vapour equals that of the air, so it boils earlier on a mountain, and "
+    "food that cooks in it stays cooler. Cooks allow for this by more time, or by a pot that "
+    "holds pressure."
+)
+LONG = "\n\n".join([PASSAGE] * 12)
+CODE = '''def median(values):
+    """The middle of the values, or the mean of the two in the middle."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+'''
+TABLE = """
+| Height | Water boils at |
+|---|---|
+| 0 m | 100 °C |
+| 3000 m | 90 °C |
+| 8848 m | 71 °C |
+"""
+
+# By name: the prompt, the gold answer, what is changed in it, and the claim.
+ITEMS: dict[str, tuple[str, str, tuple[str, str], str]] = {
+    "short": (
+        "At what temperature does water boil on Everest?",
+        "At about 71 °C.",
+        ("71", "84"),
+        "84 for 71.",
+    ),
+    "long claim": (
+        "At what temperature does water boil on Everest?",
+        PASSAGE + " At 71 °C.",
+        ("71", "84"),
+        CLAIM,
+    ),
+    "long prompt": (
+        LONG + "\n\nAt what temperature does water boil there?",
+        PASSAGE,
+        ("more", "less"),
+        "Cooks allow less time instead of more.",
+    ),
+    "long texts, long claim": (
+        LONG,
+        LONG + "\n\nOn Everest at 71 °C.\n\n" + LONG,
+        ("71", "84"),
+        CLAIM,
+    ),
+    "code": (
+        "Write a function for the median.",
+        CODE,
+        ("middle - 1", "middle - 2"),
+        "The wrong neighbour of the middle is taken where the number of values is even.",
+    ),
+    "table": (
+        "Make a table of heights and boiling points.",
+        PASSAGE + "\n" + TABLE,
+        ("90 °C", "95 °C"),
+        "The second row gives 95 instead of 90 degrees.",
+    ),
+    "formulas": (
+        "How does pressure depend on height?",
+        PASSAGE + "\n\n$$p = p_0 \\, e^{-h/8.4}$$\n\nHere $h$ is in kilometres.",
+        ("kilometres", "metres"),
+        "The unit of the height is metres, which the formula does not fit.",
+    ),
+    "many changes": (
+        "Why does pasta take longer in the mountains?",
+        LONG,
+        ("pressure", "humidity"),
+        "Pressure became humidity wherever it stands.",
+    ),
+}
+
+# Whether all of an element is in the window, and nothing lies over it or cuts it off.
+IS_WHOLE = """(element) => {
+  const { top, bottom, left, width } = element.getBoundingClientRect();
+  if (bottom - top < 1 || top < 0 || bottom > innerHeight) return false;
+  for (let y = top + 2; y < bottom - 1; y += Math.min(8, bottom - 2 - y) || 8) {
+    if (!element.contains(document.elementFromPoint(left + width / 2, y))) return false;
+  }
+  return true;
+}"""
+
+
+def look(size: tuple[int, int]) -> dict[str, Any]:
+    return {"viewport": {"width": size[0], "height": size[1]}}
+
+
+def make(name: str, **switches: Any) -> Membership:
+    """Somebody with two items of this kind to label."""
+    project = make_project(**switches)
+    prompt, gold, (old, new), claim = ITEMS[name]
+    texts = {"prompt": prompt, "gold": gold, "perturbed": gold.replace(old, new)}
+    for number in (1, 2):
+        make_item(
+            project,
+            f"boiling-point-{number}",
+            texts={**texts, "claim": claim, "rationale": RATIONALE},
+        )
+    return make_member(project)
+
+
+def at_work(open_page: OpenPage, member: Membership, size: tuple[int, int]) -> Page:
+    return label_screen(open_page, member, "boiling-point-1", **look(size))
+
+
+def scroll_up(page: Page, size: tuple[int, int]) -> None:
+    """Back to the claim on a narrow screen, where what is asked stands further down."""
+    if size[0] < 960:
+        page.evaluate("scrollTo(0, 0)")
+
+
+def is_whole(part: Locator) -> bool:
+    return all(one.evaluate(IS_WHOLE) for one in part.all()) and part.count() > 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ITEMS)
+def test_the_claim_is_in_sight_when_an_item_is_painted(
+    open_page: OpenPage, name: str, size: tuple[int, int]
+) -> None:
+    page = at_work(open_page, make(name), size)
+    for key in ("boiling-point-1", "boiling-point-2"):
+        wait_for(page, key)
+        assert is_whole(page.locator(".vet-claims dd"))
+        page.keyboard.press("1")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_claim_stays_whole_while_more_is_asked(
+    open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    page = at_work(open_page, make("long claim", claim_check=True, expected_effect=True), size)
+    claim = page.locator(".vet-claims dd")
+    page.keyboard.press("5")  # not sure: the reason is asked
+    expect(page.locator('[data-field="reason"]')).to_be_in_viewport()
+    scroll_up(page, size)
+    assert is_whole(claim)
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")  # valid: how much it costs, and the changed pieces
+    expect(page.locator('[data-field="effect"]')).to_be_in_viewport()
+    page.keyboard.press("2")
+    expect(page.locator('[data-field="claim_check"]')).to_be_in_viewport()
+    scroll_up(page, size)
+    assert is_whole(claim)
+    checked(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_claim_is_whole_under_what_was_said_at_the_first_look(
+    open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    member = make("long claim", blind_first=True, claim_check=True)
+    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **look(size))
+    page.wait_for_selector("#panel[data-phase=blind][data-ready]")
+    page.keyboard.press("1")
+    page.keyboard.type("where it speaks of the temperature on the summit")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("3")
+    page.keyboard.press("Control+Enter")
+    wait_for(page, "boiling-point-1")
+    assert is_whole(page.locator(".vet-claims dd"))
+    checked(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_claim_stays_whole_while_a_label_is_contested(
+    open_page: OpenPage, size: tuple[int, int]
+) -> None:
+    member = make("long claim", verify=True)
+    say(member, take(member), comment=PASSAGE)
+    other = make_member(member.project)
+    path = reverse("verify", args=[member.project.slug])
+    page = open_page(other.account, path, **look(size))
+    page.wait_for_selector("#panel[data-ready]")
+    assert is_whole(page.locator(".vet-claims dd"))
+    page.keyboard.press("x")
+    expect(page.locator("#contest [data-field]").first).to_be_in_viewport()
+    scroll_up(page, size)
+    assert is_whole(page.locator(".vet-claims dd"))
+    checked(page)
+
+
+def test_definitions_are_folded_in_a_low_window_until_the_person_opens_them(
+    open_page: OpenPage,
+) -> None:
+    page = at_work(open_page, make("long claim"), SIZES[0])
+    description, choice = (
+        page.locator(".vet-meanings > p").first,
+        page.locator(".choice small").first,
+    )
+    expect(description).to_be_hidden()
+    expect(choice).to_be_hidden()
+    page.focus(".vet-meanings > summary")
+    page.keyboard.press("Enter")
+    expect(description).to_be_visible()
+    assert is_whole(page.locator(".vet-claims dd"))
+    page.focus("[data-focus]")
+    choose(page, "1", "boiling-point-2")
+    expect(description).to_be_visible()
+    page.reload()
+    wait_for(page, "boiling-point-2")
+    expect(description).to_be_visible()
+    page.click(".vet-meanings > summary")
+    page.reload()
+    wait_for(page, "boiling-point-2")
+    expect(description).to_be_hidden()
+    expect(choice).to_be_hidden()
+
+
+def test_definitions_are_open_where_there_is_room(open_page: OpenPage) -> None:
+    page = at_work(open_page, make("short"), (1440, 900))
+    expect(page.locator(".vet-meanings > p").first).to_be_visible()
+    expect(page.locator(".choice small").first).to_be_visible()
+    assert is_whole(page.locator(".vet-claims dd"))

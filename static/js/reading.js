@@ -87,7 +87,9 @@ export function toggle(panel) {
 export function format(panel, name) {
   const texts = textsIn(panel);
   texts.dataset.format = name;
-  choose(texts.querySelectorAll("[data-format-choice]"), "formatChoice", name);
+  const links = [...texts.querySelectorAll("[data-format-choice]")];
+  choose(links, "formatChoice", name);
+  texts.querySelector("[data-format-shown]").textContent = links.find((link) => link.dataset.formatChoice === name).textContent;
   remember(`format-${texts.dataset.project}`, name);
   turn(texts);
 }
@@ -124,13 +126,15 @@ function mark(texts, number) {
   texts.dataset.at = number;
 }
 
-// How far from the top of the page the item begins: the style sheet has what stands beside it fill
-// the window from there on.
+// How far from the top of the page the item begins, and in it what is judged: the style sheet has
+// both fill the window from there on, whatever stands above.
 function fit() {
   const panel = document.querySelector("#panel.vet");
   if (!panel) return;
-  const top = panel.getBoundingClientRect().top + scrollY;
+  const pane = panel.querySelector(".pane-row > .pane") ?? [...panel.querySelectorAll(".pane")].at(-1);
+  const [top, paneTop] = [panel, pane].map((part) => part && part.getBoundingClientRect().top + scrollY);
   panel.querySelector(".vet-side")?.style.setProperty("--top", `${top}px`);
+  if (pane?.getClientRects().length) pane.style.setProperty("--top", `${paneTop}px`);
 }
 
 // A third from the top of its pane. Chunks out of sight have only a guessed height until they are
@@ -204,6 +208,7 @@ async function settle(texts) {
   const target = place && shownMark(texts, place);
   if (texts.dataset.at && place) mark(texts, place);
   if (target) bringIntoPane(target);
+  if (target && texts.closest(".vet-screen")) target.scrollIntoView({ block: "nearest" });
 }
 
 // What the category and the choices mean is read once, the claim at every item. So meanings are
@@ -221,7 +226,7 @@ function foldMeanings(panel) {
   if (form && form.scrollHeight > form.clientHeight) meanings.open = false;
 }
 
-// Called after each paint: formulas, and the first change in view inside its pane.
+// Called after each paint: formulas, and the first change in view.
 export function draw(panel) {
   foldMeanings(panel);
   const texts = textsIn(panel);
@@ -237,7 +242,11 @@ const say = (text) => document.getElementById("announcer")?.replaceChildren(text
 
 const CONTROLS = {
   "[data-view]:not([data-reading])": (texts, link) => show(texts, link.dataset.view),
-  "[data-format-choice]": (texts, link) => format(texts, link.dataset.formatChoice),
+  "[data-format-choice]": (texts, link) => {
+    format(texts, link.dataset.formatChoice);
+    link.closest("details").open = false;
+    link.closest("details").querySelector("summary").focus();
+  },
   "[data-fold-switch]": (texts) => say(fold(texts)),
   "[data-step]": (texts, button) => say(go(texts, Number(button.dataset.step))),
   "[data-strip]": (texts, strip, event) => say(goNear(texts, strip, event)),

@@ -1,4 +1,4 @@
-"""What is in sight on the label screen without scrolling: the whole claim."""
+"""What is in sight on the label screen without scrolling: the whole claim and the first change."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.models import Membership
+from annotation.models import Label, Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choose, label_screen, wait_for
 from tests.browser.test_accessibility import checked
@@ -113,6 +113,16 @@ IS_WHOLE = """(element) => {
   }
   return true;
 }"""
+# The first change that is drawn, by the first of its lines.
+FIRST_CHANGE = """() => {
+  const first = document.querySelector("[data-compared]").dataset.changes.match(/\\d+/)[0];
+  const shown = '[data-panes="compared"] > [data-serves]:not([hidden])';
+  const marks = [...document.querySelectorAll(`${shown} [data-change="${first}"]`)];
+  const mark = marks.find((one) => one.getClientRects().length);
+  const { left, top, width, height } = mark.getClientRects()[0];
+  const found = document.elementFromPoint(left + Math.min(width, 8) / 2, top + height / 2);
+  return mark.contains(found) && top >= 0 && top + height <= innerHeight;
+}"""
 
 
 def look(size: tuple[int, int]) -> dict[str, Any]:
@@ -147,15 +157,22 @@ def is_whole(part: Locator) -> bool:
     return all(one.evaluate(IS_WHOLE) for one in part.all()) and part.count() > 0
 
 
+def height(page: Page, selector: str) -> float:
+    box = page.locator(selector).bounding_box()
+    assert box
+    return box["height"]
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ITEMS)
-def test_the_claim_is_in_sight_when_an_item_is_painted(
+def test_the_claim_and_the_first_change_are_in_sight_when_an_item_is_painted(
     open_page: OpenPage, name: str, size: tuple[int, int]
 ) -> None:
     page = at_work(open_page, make(name), size)
     for key in ("boiling-point-1", "boiling-point-2"):
         wait_for(page, key)
         assert is_whole(page.locator(".vet-claims dd"))
+        assert page.evaluate(FIRST_CHANGE)
         page.keyboard.press("1")
 
 
@@ -193,6 +210,7 @@ def test_the_claim_is_whole_under_what_was_said_at_the_first_look(
     page.keyboard.press("Control+Enter")
     wait_for(page, "boiling-point-1")
     assert is_whole(page.locator(".vet-claims dd"))
+    assert page.evaluate(FIRST_CHANGE)
     checked(page)
 
 
@@ -207,6 +225,7 @@ def test_the_claim_stays_whole_while_a_label_is_contested(
     page = open_page(other.account, path, **look(size))
     page.wait_for_selector("#panel[data-ready]")
     assert is_whole(page.locator(".vet-claims dd"))
+    assert page.evaluate(FIRST_CHANGE)
     page.keyboard.press("x")
     expect(page.locator("#contest [data-field]").first).to_be_in_viewport()
     scroll_up(page, size)
@@ -246,3 +265,45 @@ def test_definitions_are_open_where_there_is_room(open_page: OpenPage) -> None:
     expect(page.locator(".vet-meanings > p").first).to_be_visible()
     expect(page.locator(".choice small").first).to_be_visible()
     assert is_whole(page.locator(".vet-claims dd"))
+    assert page.evaluate(FIRST_CHANGE)
+
+
+def test_the_compared_texts_end_where_the_window_ends(open_page: OpenPage) -> None:
+    page = at_work(open_page, make("long texts, long claim"), SIZES[0])
+    assert ends(page) == pytest.approx(720, abs=24)
+    page.context.set_offline(True)  # what waits is told above the item
+    choose(page, "1", "boiling-point-2")
+    page.wait_for_selector("#outbox .notice")
+    expect(page.locator(".pane-row > .pane")).to_be_in_viewport(ratio=1)
+    page.context.set_offline(False)
+    page.set_viewport_size({"width": 1280, "height": 500})
+    assert height(page, ".pane-row > .pane") == 240
+
+
+def ends(page: Page) -> float:
+    box = page.locator(".pane-row > .pane").bounding_box()
+    assert box
+    return box["y"] + box["height"]
+
+
+def test_the_key_the_format_and_the_view_share_a_row_that_no_step_wraps(
+    open_page: OpenPage,
+) -> None:
+    page = at_work(open_page, make("many changes"), SIZES[0])
+    before = height(page, ".texts-bar")
+    assert before < 40
+    for part in (".vet-item", ".texts-formats", "[data-views]", "[data-steps]", "[data-at-change]"):
+        expect(page.locator(f".texts-bar {part}")).to_be_in_viewport(ratio=1)
+    for _ in range(12):
+        page.keyboard.press("n")
+    expect(page.locator("[data-at-change]")).to_have_text("Change 12 of 36")
+    assert height(page, ".texts-bar") == before
+
+
+def test_progress_and_the_last_labels_share_a_row(open_page: OpenPage) -> None:
+    page = at_work(open_page, make("short"), SIZES[0])
+    choose(page, "1", "boiling-point-2")
+    expect(page.locator(".last-ten button")).to_be_in_viewport(ratio=1)
+    expect(page.locator("[data-last]")).to_be_in_viewport(ratio=1)
+    assert height(page, ".vet-desk") < 40
+    assert Label.objects.count() == 1

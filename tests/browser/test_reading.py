@@ -51,6 +51,11 @@ def changed_item(member: Membership, gold: str = GOLD, perturbed: str = PERTURBE
     make_item(member.project, "item-01", texts={"gold": gold, "perturbed": perturbed})
 
 
+def read_as(page: Page, form: str) -> None:
+    page.click(".texts-formats > summary")
+    page.click(f'[data-format-choice="{form}"]')
+
+
 def is_in_view(page: Page, number: str) -> bool:
     top, height = page.evaluate(PLACE, number)
     return 0 <= top <= height
@@ -75,7 +80,7 @@ def test_the_chosen_view_and_format_are_there_after_loading_again(
     changed_item(member)
     page = vet(open_page, member)
     page.click('[data-view="after"]:not([data-reading])')
-    page.click('[data-format-choice="markdown"]')
+    read_as(page, "markdown")
     page.reload()
     expect(page.locator(f"{SHOWN}.prose ins").first).to_be_visible()
     assert page.get_attribute("[data-reading]", "data-format") == "markdown"
@@ -193,7 +198,7 @@ def test_copying_gives_the_text_and_nothing_that_was_only_drawn(
     changed_item(member, gold, perturbed)
     page = vet(open_page, member)
     for view, text in (("after", perturbed), ("raw", perturbed), ("before", gold)):
-        page.click('[data-format-choice="plain"]')
+        read_as(page, "plain")
         page.click(f'[data-view="{view}"]:not([data-reading])')
         page.wait_for_selector(f'{SHOWN}[data-serves*="{view}"]')
         assert page.evaluate(COPIED, SHOWN).strip("\n") == text
@@ -231,7 +236,7 @@ def test_each_line_has_the_direction_of_its_own_text(
     gold = "An English line.\nזו שורה בעברית עם 5 מילים."
     changed_item(member, gold, gold.replace("5", "7"))
     page = vet(open_page, member)
-    page.click('[data-format-choice="plain"]')
+    read_as(page, "plain")
     page.click(f'[data-view="{view}"]:not([data-reading])')
     # The Hebrew line begins at the right edge: its last sign stands left of its first.
     first, last, edge = page.evaluate(
@@ -308,7 +313,7 @@ def test_it_can_be_read_without_a_script(open_page: OpenPage, member: Membership
     path = reverse("vet", args=[member.project.slug])
     page = open_page(member.account, path, java_script_enabled=False)
     page.click('a[data-view="after"]')
-    page.click('a[data-format-choice="markdown"]')
+    read_as(page, "markdown")
     page.click("a[data-fold-switch]")
     page.goto(path)
     expect(page.locator(f"{SHOWN}.prose ins").first).to_be_visible()

@@ -64,6 +64,7 @@ def send(page: Page, path: Path) -> None:
 def test_somebody_imports_a_file_with_other_names_and_mends_three_rows(
     open_page: OpenPage, lead: Membership, worker: None, tmp_path: Path
 ) -> None:
+    """Six seconds: a worker imports two files, and the page looks every second."""
     good = [[f"k{number}", *CELLS] for number in range(20)]
     bad = [["k20", "entitty", *CELLS[1:]], ["", *CELLS], ["k22", CELLS[0], "", *CELLS[2:]]]
     page = open_page(lead.account, reverse("project", args=[lead.project.slug]))

@@ -26,6 +26,7 @@ def member() -> Membership:
 def test_ten_items_are_labelled_by_the_keyboard_alone(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Five to ten seconds: ten items, each waited for as a person does."""
     page = label_screen(open_page, member)
     for number in range(1, 11):
         page.keyboard.press(str((number - 1) % 5 + 1))

@@ -45,6 +45,7 @@ def answer(page: Page, key: str) -> None:
 def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Eight seconds: two rounds of items, each waited for as a person does."""
     page = open_page(member.account, reverse("vet", args=[member.project.slug]))
     page.wait_for_selector('#panel[data-phase="practice"][data-ready]')
     expect(page.locator(".vet-item")).to_contain_text("practice")
@@ -72,6 +73,7 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
 def test_who_has_practised_on_all_is_told_what_comes_next(
     open_page: OpenPage, member: Membership
 ) -> None:
+    """Seven seconds: all rounds of items, each waited for as a person does."""
     Draft.objects.create(member=member, item=Item.objects.get(key="work"), revision=1, data={})
     page = open_page(member.account, reverse("vet", args=[member.project.slug]))
     for _ in range(4):

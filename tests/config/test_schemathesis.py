@@ -161,6 +161,7 @@ def _named(values: Any, known: dict[str, tuple[Any, ...]], dice: Random) -> Any:
 def test_no_call_breaks_the_api_or_its_document(
     case: schemathesis.Case, program: dict[str, str]
 ) -> None:
+    """Up to eight seconds for the address with most parameters: it is called with each of them."""
     dice = Random(crc32(repr((case.path_parameters, case.query, case.body)).encode()))
     case.path_parameters = _named(case.path_parameters, IN_PATHS, dice)
     case.query = _named(case.query, IN_QUERIES, dice)

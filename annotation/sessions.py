@@ -1,5 +1,5 @@
 """Sessions: the browser has the key, the database its digest, so a copy of it opens none of them.
-Nor does it tell what they hold, which may set a password, as the link does that was just followed.
+Their content is encrypted: while a password is reset it holds the key of the link.
 
 The settings name this module as Django's engine of sessions. Where a person is signed in stands in
 allauth's table, by the same digest. allauth's own functions would keep the key there, so
@@ -88,7 +88,8 @@ def current(request: HttpRequest) -> str:
 
 
 def note(request: HttpRequest) -> None:
-    """Write down where the session of a request is open."""
+    """Write down where the session of a request is open, which is stored before."""
+    request.session.save()
     longest = UserSession._meta.get_field("user_agent").max_length
     UserSession.objects.update_or_create(
         session_key=current(request),
@@ -102,7 +103,7 @@ def note(request: HttpRequest) -> None:
 
 
 def list_open(account: Account) -> list[UserSession]:
-    """Where a person is signed in, newest first; what is noted of other sessions is deleted."""
+    """Where a person is signed in, newest first. Ends those that open nothing any more."""
     noted = list(UserSession.objects.filter(user=account).order_by("-created_at"))
     keys = [one.session_key for one in noted]
     stored = Session.objects.filter(pk__in=keys, expire_date__gt=timezone.now())

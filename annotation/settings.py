@@ -45,8 +45,8 @@ BECOMES = {
     "fewer": ("needs fewer labels.", "need fewer labels."),
     "same": ("needs that many labels already.", "need that many labels already."),
     "begun": (
-        "keeps the labels that are begun or reserved, though fewer are needed.",
-        "keep the labels that are begun or reserved, though fewer are needed.",
+        "is already started or reserved, and keeps its labels.",
+        "are already started or reserved, and keep their labels.",
     ),
     "excluded": (
         "was taken out by an annotator who was not sure.",

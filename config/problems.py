@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.views import defaults
 
 from annotation.api.answering import PROBLEM, problem
+from annotation.declared import RESERVED
 
 ERROR = "Something went wrong here, which is not your fault. It is in the log."
 AWAY = (
@@ -22,8 +23,9 @@ AWAY = (
 # Seconds after which it may be there again.
 WAIT = 5
 # What forms send beside what people typed: it is of no use to them.
-OWN_FIELDS = {"csrfmiddlewaretoken", "key", "revision", "seconds", "seen", "shown", "base", "next"}
-SECRETS = ("password", "code")
+OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
+BUTTONS = {"action", "confirm", "end", "look", "preview", "withdraw"}
+CODE, PASSWORD = "code", "password"
 
 
 class SignedOut:
@@ -67,16 +69,28 @@ def error(request: HttpRequest) -> HttpResponse:
     # Called while what was raised is handled, wherever that was.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return _database_away(request)
-    return _told(500, ERROR) if _by_program(request) else defaults.server_error(request)
+    if _by_program(request):
+        return _told(500, ERROR)
+    return _broken(request, "500.html", 500)
 
 
 def _database_away(request: HttpRequest) -> HttpResponse:
-    if _by_program(request):
-        answer = _told(503, AWAY)
-    else:
-        answer = HttpResponse(render_to_string("503.html"), status=503)
+    answer = _told(503, AWAY) if _by_program(request) else _broken(request, "503.html", 503)
     answer["Retry-After"] = str(WAIT)
     return answer
+
+
+def _broken(request: HttpRequest, template: str, status: int) -> HttpResponse:
+    """A page that asks the database nothing; for a script the reason alone."""
+    part = "#why" if _is_part(request) else ""
+    return _placed(HttpResponse(render_to_string(template + part), status=status), request)
+
+
+def _placed(response: HttpResponse, request: HttpRequest) -> HttpResponse:
+    """For a script, in the place that every page has for what went wrong."""
+    if _is_part(request):
+        response["HX-Retarget"], response["HX-Reswap"] = "#refused", "innerMorph"
+    return response
 
 
 def _refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
@@ -84,9 +98,7 @@ def _refused(request: HttpRequest, template: str, status: int, **said: str) -> H
     reason alone, for the place that every page has for it."""
     if not _is_part(request):
         return render(request, template, {**said, "typed": _typed(request)}, status=status)
-    response = render(request, f"{template}#why", said, status=status)
-    response["HX-Retarget"], response["HX-Reswap"] = "#refused", "innerMorph"
-    return response
+    return _placed(render(request, f"{template}#why", said, status=status), request)
 
 
 def _typed(request: HttpRequest) -> list[tuple[str, str]]:
@@ -97,7 +109,7 @@ def _typed(request: HttpRequest) -> list[tuple[str, str]]:
         (name.replace("_", " "), value)
         for name, values in request.POST.lists()
         for value in values
-        if value.strip() and name not in OWN_FIELDS and not any(one in name for one in SECRETS)
+        if value.strip() and name not in OWN_FIELDS | BUTTONS | {CODE} and PASSWORD not in name
     ]
 
 

@@ -151,7 +151,8 @@ def _files() -> Iterator[tuple[str, Path]]:
 def _is_database(path: Path) -> bool:
     """Whether a file is SQLite's, or one of those that it keeps beside its own."""
     own = Path(connection.settings_dict["NAME"]).resolve()
-    return connection.vendor == "sqlite" and str(path.resolve()).startswith(str(own))
+    beside = {own.with_name(own.name + ending) for ending in ("", "-journal", "-shm", "-wal")}
+    return connection.vendor == "sqlite" and path.resolve() in beside
 
 
 def _put(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:

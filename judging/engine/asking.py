@@ -73,7 +73,7 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
             runs.finish_if_done(run)
             watching.leave(run)
     finally:
-        # Also where all this failed since the connection was cut, what is held is given back.
+        # The lease is given back also where the connection was lost.
         close_old_connections()
         leasing.leave(endpoint_id, holder, clock.now())
     return True

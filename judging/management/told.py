@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation import errors
@@ -52,7 +53,10 @@ def amount(text: str | None) -> Decimal | None:
         raise CommandError(f"--cap {text!r} is not an amount.", returncode=2) from error
     if amount is not None and not (amount.is_finite() and amount > 0):
         raise CommandError("--cap must be more than 0.", returncode=2)
-    return amount
+    try:
+        return Run._meta.get_field("cap").clean(amount, None)
+    except ValidationError as error:
+        raise CommandError(f"--cap {text}: {' '.join(error.messages)}", returncode=2) from error
 
 
 def done(what: Callable[[], T]) -> T:

@@ -33,7 +33,7 @@ SAID = {
     "resume": "Run {run} goes on.",
     "cancel": "Run {run} is cancelled. Calls in flight are stopped; what was answered stays.",
     "retry": "The failed requests of run {run} are asked again.",
-    "mended": "Run {run} takes over what another run's retry brings.",
+    "mended": "Run {run} is updated from another run's retry.",
     "archive": "Run {run} is archived: lists and figures leave it out.",
     "unarchive": "Run {run} is back in lists and figures.",
 }

@@ -13,19 +13,26 @@ const began = performance.now();
 
 // ------------------------------------------------------------------------------------- what is begun
 
+const A_DAY = 24 * 60 * 60 * 1000;
 const prefix = `case|${screen().dataset.who}|`;
 const nameOf = () => `${prefix}${location.pathname}|${panel().dataset.item}|${panel().dataset.revision}`;
 const texts = () => [...form.querySelectorAll("textarea")];
 
-function keep(isSent = false) {
+// `sentAt` once it was sent, which may have failed.
+function keep(sentAt = null) {
   const words = Object.fromEntries(texts().map((text) => [text.name, text.value]));
-  localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, isSent }));
+  try {
+    localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, sentAt }));
+  } catch {
+    say("This browser has no room to keep what you write: send it before you leave.");
+  }
 }
 
-// What was sent arrived, once another page came.
+// Who does not come back within a day to what they sent has seen that it was stored.
 function forgetSent() {
-  for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefix) && one !== nameOf())) {
-    if (JSON.parse(localStorage.getItem(name)).isSent) localStorage.removeItem(name);
+  for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefix))) {
+    const { sentAt } = JSON.parse(localStorage.getItem(name));
+    if (sentAt && Date.now() - sentAt > A_DAY) localStorage.removeItem(name);
   }
 }
 
@@ -66,7 +73,7 @@ document.addEventListener(
     }
     sent.elements.seconds.value = ((performance.now() - began) / 1000).toFixed(1);
     ready.hold();
-    if (sent === form) keep(true);
+    if (sent === form) keep(Date.now());
   },
   true,
 );

@@ -7,8 +7,12 @@ export function restore() {
 }
 
 function keep() {
-  if (text().value.trim()) localStorage.setItem(name(), text().value);
-  else localStorage.removeItem(name());
+  try {
+    if (text().value.trim()) localStorage.setItem(name(), text().value);
+    else localStorage.removeItem(name());
+  } catch {
+    // No room in this browser: it stays on this page alone.
+  }
 }
 
 document.addEventListener("input", ({ target }) => target === text() && keep());

@@ -1,5 +1,6 @@
 // What a person has begun and not sent: kept in this browser at once and on the server a moment
 // later. What stands here is what the server does not have yet.
+import { storedOf } from "./editor.js";
 import * as fields from "./fields.js";
 import { address, panel, postData, screen } from "./page.js";
 
@@ -29,8 +30,7 @@ const editor = () => panel().querySelector("[data-editor]");
 function collect() {
   const data = { answers: fields.answers(labelForm()), comment: labelForm().elements.comment.value };
   const form = editor();
-  const stored = form?.elements.text.dataset.stored ?? form?.elements.text.defaultValue;
-  if (form && form.elements.text.value !== stored) {
+  if (form && form.elements.text.value !== storedOf(form)) {
     for (const name of WORDS) data[name] = form.elements[name].value;
   }
   return data;
@@ -129,7 +129,7 @@ function restoreCorrection(kept) {
 export function stale() {
   const kept = read(panel().dataset.item ?? "");
   if (!kept || kept.revision === Number(panel().dataset.revision)) return "";
-  return kept.data.text === editor()?.elements.text.defaultValue ? "" : (kept.data.text ?? "");
+  return editor() && kept.data.text === storedOf(editor()) ? "" : (kept.data.text ?? "");
 }
 
 // A choice that was made and could not be stored, since the person was signed out or the item changed.

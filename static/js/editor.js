@@ -15,7 +15,7 @@ export function open(panel, isOpen = true) {
   return true;
 }
 
-const storedOf = (form) => form.elements.text.dataset.stored ?? form.elements.text.defaultValue;
+export const storedOf = (form) => form.elements.text.dataset.stored ?? form.elements.text.defaultValue;
 
 // Whether the corrected text differs from the stored one, in sight or not.
 export function hasUnsaved(panel) {

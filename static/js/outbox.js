@@ -79,14 +79,14 @@ export function flush() {
 
 async function sendAll() {
   clearTimeout(timer);
-  const sent = [];
+  const items = { stored: [], refused: [] };
   for (const one of waiting()) {
     const answer = await send(one, true);
-    if (answer.kind === "stored") sent.push(one.item);
-    else if (answer.kind === "refused") refuse(one, answer);
-    else if (answer.kind !== "server") break;
+    items[answer.kind]?.push(one.item);
+    if (answer.kind === "refused") refuse(one, answer);
+    else if (answer.kind !== "stored" && answer.kind !== "server") break;
   }
-  if (sent.length) handle.sent(waiting().length, sent);
+  if (items.stored.length || items.refused.length) handle.sent(waiting().length, items);
 }
 
 // Tries again in a moment, if there is anything to send.
@@ -130,7 +130,7 @@ function ofWaiting() {
   if (!late.length) return [];
   const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
   const { why, told: words } = late.at(-1);
-  const text = `${words ?? ""}Kept in this browser, and sent by itself.${handle.isStuck() ? " The next item comes then." : ""}`;
+  const text = `${words ?? ""}${memory ? "Kept on this page alone, so do not close it. Sent by itself." : "Kept in this browser, and sent by itself."}${handle.isStuck() ? " The next item comes then." : ""}`;
   const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
   return [line("warning", `${many} ${WHY[why]}.`, text, act)];
 }
@@ -156,11 +156,23 @@ export function show() {
   document.getElementById("outbox").replaceChildren(...ofWaiting(), ...refused.map(ofRefused));
 }
 
-// `handlers`: sent(left, items) after labels of these items were sent late, open(item, then) to show an item, isStuck()
-// if there is nothing to do until then.
+// Another window of the same person sent what waited here, or keeps more.
+function follow({ key, oldValue }) {
+  if (key !== store()) return;
+  show();
+  const kept = read().map((one) => one.key);
+  const gone = JSON.parse(oldValue ?? "[]").filter((one) => one.why && !kept.includes(one.key));
+  if (gone.length) handle.sent(waiting().length, { stored: gone.map((one) => one.item), refused: [] });
+}
+
+// `handlers`: sent(left, { stored, refused }) after labels of these items were sent late, open(item,
+// then) to show an item, isStuck() if there is nothing to do until then.
 export function begin(handlers) {
   handle = handlers;
   window.addEventListener("online", flush);
+  window.addEventListener("storage", follow);
+  // There is no room in this browser, so leaving would lose what waits.
+  window.addEventListener("beforeunload", (event) => memory?.length && event.preventDefault());
   for (const one of read()) drafts.labelled(one.item);
   show();
   if (waiting().length) flush();

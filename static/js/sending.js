@@ -30,8 +30,8 @@ const lastSaid = () => document.querySelector("[data-last]");
 // A label. Where the next item is here it is painted at once, and what becomes of the label is told
 // beside it; else the next item comes with the answer.
 async function label(form, button) {
-  if (!(await holding.mayGo(tell))) return;
   ready.hold();
+  if (!(await holding.mayGo(tell))) return ready.release();
   const entry = outbox.entry(form, button, seconds());
   outbox.keep(entry);
   choose(form, button);
@@ -102,11 +102,13 @@ function goOnWithout(entry, isPainted) {
   say(`${said} The next item comes with the connection.`);
 }
 
-// Labels that had waited are stored: what they did to the desk, and the item that comes with it.
-export function sentLate(left, items) {
-  const said = left ? `${left} more to send.` : "All your labels are stored now.";
+// Labels that had waited are stored, or refused: what they did to the desk, and the item that comes
+// with it.
+export function sentLate(left, { stored, refused }) {
+  const many = refused.length === 1 ? "1 label was" : `${refused.length} labels were`;
+  const said = left ? `${left} more to send.` : refused.length ? `${many} not stored; see above.` : "All your labels are stored now.";
   tell(said);
-  if (items.includes(panel().dataset.item) || (!left && !hasItem())) fetchNext(said);
+  if ([...stored, ...refused].includes(panel().dataset.item) || (!left && !hasItem())) fetchNext(said);
   else bringNext();
 }
 
@@ -114,9 +116,12 @@ export function sentLate(left, items) {
 // if it is stored.
 async function exchange(form, button) {
   const kind = form.dataset.send;
-  if (kind === "label" && !(await holding.mayGo(tell))) return false;
   const { item } = panel().dataset;
   ready.hold();
+  if (kind === "label" && !(await holding.mayGo(tell))) {
+    ready.release();
+    return false;
+  }
   if (kind === "label" || kind === "skip") choose(form, button);
   if (kind === "label") form.elements.seconds.value = seconds();
   await flight;

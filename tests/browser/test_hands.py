@@ -509,16 +509,76 @@ def test_who_was_away_is_told_before_the_label_is_taken(
     page.reload()
     page.clock.run_for(1000)
     wait_for(page, "item-01")
+    page.wait_for_load_state("networkidle")  # what comes in holds the item anew
     Slot.objects.filter(state="held").update(held_until=timezone.now() - timedelta(minutes=1))
     take(make_member(member.project))
     page.clock.fast_forward(31 * 60_000)
     page.keyboard.press("1")
     expect(page.locator("[data-last]")).to_contain_text("may have gone to somebody else")
     assert choices() == {}
+    page.clock.run_for(1000)
+    wait_for(page, "item-01")
     page.keyboard.press("1")
     page.clock.run_for(1000)
     expect(page.locator("[data-last]")).to_contain_text("kept as extra")
     assert choices() == {"item-01": "valid"}
+
+
+def test_a_second_press_is_refused_while_it_is_asked_whether_the_item_is_still_held(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    page.evaluate("document.getElementById('screen').dataset.holdMinutes = '0.001'")
+    held: list[Route] = []
+    page.route("**/vet/hold/", lambda route: held.append(route))
+    page.wait_for_timeout(200)
+    page.keyboard.press("1")
+    page.keyboard.press("s")
+    expect(page.locator("[data-refused] .vet-form")).to_have_count(1)
+    page.evaluate("document.getElementById('screen').dataset.holdMinutes = '30'")
+    page.unroute("**/vet/hold/")
+    wait_for(page, "item-02")
+    choose(page, "2", "item-03")
+    assert choices() == {"item-01": "valid", "item-02": "invalid"}
+    assert not Mark.objects.exists()
+
+
+def test_what_another_window_sent_waits_here_no_more(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    page.route("**/projects/**", lambda route: route.abort())
+    choose(page, "2", "item-02")
+    page.keyboard.press("3")
+    expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
+    other = page.context.new_page()
+    other.goto(reverse("vet", args=[member.project.slug]))
+    wait_for(other, "item-03")
+    page.unroute("**/projects/**")
+    expect(page.locator("#outbox")).to_be_empty()
+    page.click("text=Try again now")
+    wait_for(page, "item-03")
+    choose(page, "1", "item-04")
+    assert choices() == {"item-01": "invalid", "item-02": "score-invariant", "item-03": "valid"}
+
+
+def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+    choose(page, "1", "item-02")
+    page.keyboard.press("2")
+    expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
+    correct(member, take(member, ahead=True))
+    page.context.set_offline(False)
+    expect(page.locator("[data-last]")).to_have_text("1 label was not stored; see above.")
+    page.wait_for_selector('#panel[data-item="item-02"][data-revision="2"][data-ready]')
+    choose(page, "3", "item-03")
+    assert choices() == {"item-01": "valid", "item-02": "score-invariant"}
 
 
 def test_an_open_page_holds_on_while_the_person_works(

@@ -110,3 +110,19 @@ def test_the_document_describes_every_failure_in_that_form() -> None:
             failures = {k: v for k, v in operation["responses"].items() if int(k) >= 400}
             assert {"401", "503"} <= set(failures), (path, method)
             assert all(list(one["content"]) == [FORM] for one in failures.values()), (path, method)
+
+
+@pytest.mark.parametrize("broken, status", [(OperationalError, 503), (ValueError, 500)])
+def test_a_script_gets_the_reason_for_the_place_that_pages_have_for_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch, broken: type[Exception], status: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise broken
+
+    client.raise_request_exception = False
+    monkeypatch.setattr("annotation.sessions.SessionStore.load", fail)
+    client.cookies["sessionid"] = "a" * 32
+    answer = client.get("/", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["HX-Retarget"]) == (status, "#refused")
+    assert "What you typed is still here." in answer.content.decode()
+    assert "<html" not in answer.content.decode()

@@ -129,6 +129,7 @@ def test_a_canary_is_asked_again_and_the_drift_said(
         (("clone_run", "9"), "fbi has no run 9"),
         (("archive_run", "1", "9"), "fbi has no run 9"),
         (("clone_run", "1", "--cap", "much"), "--cap 'much' is not an amount"),
+        (("clone_run", "1", "--cap", "999999999"), "no more than 8 digits before the decimal"),
         (("archive_run", "1"), "Cancel it or let it end first"),
         (("reparse_run", "1"), "Only the replies of a finished run"),
         (("ask_again", "1"), "is no canary"),

@@ -215,7 +215,7 @@ def test_what_another_run_s_retry_mended_is_taken_over_and_not_called_asked_agai
     assert found == {run.number: True, other.number: False}
     here = f"/projects/{people.project.slug}/runs/{run.number}/"
     page = browser(people, "lead").post(here + "retry/", follow=True).content.decode()
-    assert "Run 1 takes over what another run&#x27;s retry brings." in page
+    assert "Run 1 is updated from another run&#x27;s retry." in page
     assert not any(one.can_again for one in entries(people, "lead"))
 
 

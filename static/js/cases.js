@@ -67,6 +67,11 @@ document.addEventListener(
     const sent = event.target;
     if (!sent.matches("[data-decision], [data-timed]")) return;
     if (!ready.is()) ready.refuse();
+    const isDropped = sent !== form && form && !form.hidden && texts().some((text) => text.value.trim());
+    if (isDropped && ready.is() && !confirm("You began to contest this label. Confirm it all the same?")) {
+      event.preventDefault();
+      return;
+    }
     if (!ready.is() || (sent === form && fields.ask(form))) {
       event.preventDefault();
       return;

@@ -18,4 +18,13 @@ function keep() {
 document.addEventListener("input", ({ target }) => target === text() && keep());
 // It is sent, or stands there again with what is wrong with it.
 document.addEventListener("htmx:after:swap", () => text() && keep());
+document.addEventListener("htmx:error", () => {
+  if (!text()) return;
+  const problem = document.querySelector("#comments [data-unsent]") ?? document.createElement("p");
+  problem.className = "field-error";
+  problem.dataset.unsent = "";
+  problem.setAttribute("role", "alert");
+  problem.textContent = "This was not sent: there is no connection. Your text is kept here; send it again.";
+  text().after(problem);
+});
 restore();

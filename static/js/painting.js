@@ -38,7 +38,7 @@ export function remindOfChoice() {
 }
 
 // The item on the screen takes what the person does from now on.
-export function begin() {
+export function begin(wasWriting) {
   shownAt = performance.now();
   document.querySelector("[data-keys]").hidden = false;
   clearTimeout(looking);
@@ -50,7 +50,7 @@ export function begin() {
   reading.draw(panel());
   const side = panel().querySelector(".vet-side");
   if (side) maths.draw(side);
-  ready.release();
+  ready.release(wasWriting);
 }
 
 // The next item may have been drawn before the person turned to another way of reading.
@@ -72,9 +72,11 @@ function keepAddress() {
 export function paint(section, said = section.dataset.said) {
   const goesOnWaiting = !said && !hasItem() && !("item" in section.dataset) && !section.matches("[data-lesson]");
   const hadFocus = document.activeElement;
+  const wasWriting = Boolean(hadFocus?.matches("#panel textarea"));
+  document.getElementById("unsaved").close("");
   readAlike(section);
   panel().replaceWith(section);
-  begin();
+  begin(wasWriting);
   keepAddress();
   // A page that looked again and found nothing new has nothing to say, and focus stays elsewhere.
   const staysQuiet = goesOnWaiting && hadFocus?.isConnected && hadFocus !== document.body;

@@ -3,12 +3,16 @@
 import { panel, say, screen } from "./page.js";
 
 const GUARD = 300;
+// So long nothing is pressed before keys count, where a text that was being written has gone.
+const PAUSE = 1000;
 const SIGN = 800;
 const EARLY = "Not taken: this item has only just come. Look at it first.";
+const WRITING = "Not taken: another item came while you were writing. Pause a moment.";
 const OUT = "Not taken: your last answer is still being sent.";
 
 let isOnWay = true; // something was sent, and its answer or the next item is not here yet
 let opened = Infinity; // since when presses count
+let pause = 0; // how long nothing may be pressed before
 let isEarly = false; // whether the press that goes on now began before that
 let frame = 0;
 let timer = 0;
@@ -25,28 +29,39 @@ export function hold() {
   clearTimeout(timer);
   isOnWay = true;
   opened = Infinity;
+  pause = 0;
   delete panel().dataset.ready;
   panel().dataset.guarded = "";
+  lock(true);
+}
+
+// What is written while it is sent would not be sent.
+function lock(isLocked) {
+  for (const text of panel().querySelectorAll(":is([data-label], [data-editor]) :is(textarea, input:not([type]))")) text.readOnly = isLocked;
 }
 
 function open() {
+  isOnWay = false;
   opened = performance.now();
   delete panel().dataset.guarded;
   panel().dataset.ready = "";
 }
 
-// The item is on the screen, or there again.
-export function release() {
+// The item is on the screen, or there again. `wasWriting`: in place of a text that somebody was
+// writing, so that keys count only after a pause.
+export function release(wasWriting = false) {
   hold();
+  lock(false);
   frame = requestAnimationFrame(() => {
-    isOnWay = false;
-    timer = setTimeout(open, GUARD);
+    isOnWay = wasWriting;
+    pause = wasWriting ? PAUSE : 0;
+    timer = setTimeout(open, pause || GUARD);
   });
 }
 
 // The sign that a press was seen and not taken, at the form that it was meant for.
 export function refuse() {
-  const why = isOut() ? OUT : EARLY;
+  const why = pause ? WRITING : isOut() ? OUT : EARLY;
   say(why);
   screen().style.setProperty("--refused", `"${why}"`);
   screen().dataset.refused = "";
@@ -56,9 +71,15 @@ export function refuse() {
 
 // By the time of the press itself: where the page was busy, presses wait and come all at once. A key
 // that is held down is one press.
-for (const kind of ["keydown", "pointerdown"]) {
-  document.addEventListener(kind, (event) => event.repeat || (isEarly = event.timeStamp < opened), true);
+function look(event) {
+  if (event.repeat) return;
+  isEarly = event.timeStamp < opened;
+  if (!pause || opened !== Infinity || event.type !== "keydown") return;
+  clearTimeout(timer);
+  timer = setTimeout(open, pause);
 }
+
+for (const kind of ["keydown", "pointerdown"]) document.addEventListener(kind, look, true);
 for (const kind of ["keyup", "pointerup", "pointercancel"]) {
   document.addEventListener(kind, () => setTimeout(() => (isEarly = false)), true);
 }

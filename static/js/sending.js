@@ -14,6 +14,8 @@ import * as trouble from "./trouble.js";
 // the server in the order in which it was given.
 let flight = Promise.resolve();
 
+export const settled = () => flight;
+
 export const WAITS = "Your label of this item waits to be sent; the next item comes then.";
 
 // Whether the painted item is labelled and only the connection is missing to go on.
@@ -30,6 +32,7 @@ const lastSaid = () => document.querySelector("[data-last]");
 // A label. Where the next item is here it is painted at once, and what becomes of the label is told
 // beside it; else the next item comes with the answer.
 async function label(form, button) {
+  if (!form.isConnected) return;
   ready.hold();
   if (!(await holding.mayGo(tell))) return ready.release();
   const entry = outbox.entry(form, button, seconds());
@@ -47,6 +50,8 @@ async function label(form, button) {
   if (isPainted) {
     trouble.clear();
     lastSaid().textContent = said;
+    const comments = document.querySelector("#desk [data-comments]");
+    if (comments) comments.search = new URLSearchParams({ item: entry.item });
     paint(ahead.take(), said);
   }
   flight = sent.then((answer) => settle({ entry, form, button, answer, left, said, isPainted }));
@@ -115,6 +120,7 @@ export function sentLate(left, { stored, refused }) {
 // Anything else that is sent: its answer is the panel, or nothing is lost and the page says so. True
 // if it is stored.
 async function exchange(form, button) {
+  if (!form.isConnected) return false;
   const kind = form.dataset.send;
   const { item } = panel().dataset;
   ready.hold();
@@ -157,7 +163,13 @@ async function askUnsaved(form, button) {
   const correction = panel().querySelector("[data-editor]");
   const answer = await editor.askUnsaved(panel(), LEAVES[kind]);
   if (answer === "without") send(form, button);
-  if (answer !== "save" || !(await exchange(correction))) return;
+  if (answer !== "save") return;
+  const { item } = panel().dataset;
+  if (!(await exchange(correction))) {
+    // It is offered again once the text is saved.
+    if (kind === "label" && button?.value) drafts.remember(item, button.value);
+    return;
+  }
   // The corrected item was painted anew, with all that stood in its other form.
   const again = document.querySelector(`#screen form[data-send="${kind}"]`);
   const wanted = button?.value ? `button[value="${CSS.escape(button.value)}"]` : "[data-store]";
@@ -202,6 +214,9 @@ async function acknowledge(form) {
 }
 
 function send(form, button) {
+  trouble.clear();
+  // Who sends what they wrote has ended writing it.
+  if (form.contains(document.activeElement)) document.activeElement.blur();
   const isLabel = form.dataset.send === "label" && panel().dataset.phase === "label";
   return isLabel ? label(form, button) : exchange(form, button);
 }
@@ -211,6 +226,7 @@ export function submit(form, button) {
   if (isStuck() && kind !== "quiet") return tell(WAITS);
   // To take the last label back needs no look at the item that came after it.
   if (kind === "undo" ? ready.isOut() : !ready.is()) return ready.refuse();
+  if (kind === "undo" && panel().matches("[data-lesson]")) return tell("Read the explanation, then go on.");
   if (kind === "flag") return flag(form, button);
   if (kind === "quiet") return acknowledge(form);
   if (kind === "label" && fields.ask(form)) return undefined;
@@ -223,4 +239,5 @@ export async function openItem(item, then) {
   const answer = await post(address("reopen/"), [["item", item]]);
   if (answer.kind === "stored") then();
   if (answer.kind === "stored" || answer.kind === "refused") place(answer.body);
+  else tell(`The item could not be opened. ${trouble.SAYINGS[answer.kind]}`);
 }

@@ -47,11 +47,24 @@ export function show(cause, what, repeat) {
   next.classList.add("button");
   row.append(next);
   notice.append(strong, what, row);
-  document.getElementById("trouble").replaceChildren(notice);
+  notice.dataset.retry = "";
+  document.getElementById("trouble").prepend(notice);
   if (next.matches("button")) {
-    row.append("It is sent again every few seconds.");
+    const how = document.createElement("span");
+    how.textContent = "It is sent again every few seconds.";
+    row.append(how);
     timer = setTimeout(retry, AGAIN_AFTER);
   }
+}
+
+const shown = () => document.querySelector("#trouble [data-retry]");
+
+// Somebody goes on writing what would be sent again: from now on they say when.
+export function wait() {
+  if (!again || !shown()) return;
+  clearTimeout(timer);
+  timer = 0;
+  shown().querySelector(".row span").textContent = "You went on writing: press the button to send it.";
 }
 
 // A text that has no place in the form any more and must not be lost.
@@ -65,14 +78,20 @@ export function keep(title, text) {
   words.className = "text";
   words.tabIndex = 0;
   words.textContent = text;
-  notice.append(strong, words);
+  const close = document.createElement("button");
+  close.className = "button";
+  close.type = "button";
+  close.textContent = "Close";
+  close.addEventListener("click", () => notice.remove());
+  notice.append(strong, words, close);
   document.getElementById("trouble").append(notice);
 }
 
 export function clear() {
   clearTimeout(timer);
+  timer = 0;
   again = null;
-  document.getElementById("trouble").replaceChildren();
+  shown()?.remove();
 }
 
-window.addEventListener("online", () => again && retry());
+window.addEventListener("online", () => timer && retry());

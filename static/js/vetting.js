@@ -11,7 +11,8 @@ import { panel, say, tell } from "./page.js";
 import { begin, bringNext, focusTarget, labelForm, load, remindOfChoice } from "./painting.js";
 import * as reading from "./reading.js";
 import * as ready from "./ready.js";
-import { isStuck, openItem, sentLate, submit, WAITS } from "./sending.js";
+import { isStuck, openItem, sentLate, settled, submit, WAITS } from "./sending.js";
+import * as trouble from "./trouble.js";
 
 document.addEventListener(
   "submit",
@@ -40,7 +41,7 @@ const ACTIONS = {
   f: () => pressKey("f"),
   g: () => beside.toggle("guidelines") || tell("This project has no guidelines yet."),
   b: () => beside.toggle("siblings") || tell("Siblings are not shown here."),
-  m: () => beside.toggle("comments") || tell("Label an item first; then you can read and write comments on it."),
+  m: async () => (await settled(), beside.toggle("comments")) || tell("Label an item first; then you can read and write comments on it."),
   n: () => goOn() || say(reading.go(panel(), 1)),
   p: () => say(reading.go(panel(), -1)),
   s: () => pressKey("s"),
@@ -69,8 +70,13 @@ keys.listen((name, event) => {
   return true;
 }, (key) => Boolean(labelForm()) && fields.takes(labelForm(), key));
 
-document.addEventListener("input", ({ target }) => target.closest("#panel form") && drafts.keep());
-document.addEventListener("change", ({ target }) => target.closest("#panel form") && drafts.keep());
+for (const kind of ["input", "change"]) {
+  document.addEventListener(kind, ({ target }) => {
+    if (!target.closest("#panel form")) return;
+    drafts.keep();
+    trouble.wait();
+  });
+}
 
 const CLICKS = {
   edit: () => editor.open(panel()),
@@ -79,7 +85,7 @@ const CLICKS = {
   keys: () => ACTIONS["?"](),
   guidelines: () => beside.toggle("guidelines"),
   siblings: () => beside.toggle("siblings"),
-  comments: () => beside.toggle("comments"),
+  comments: () => ACTIONS.m(),
   close: () => beside.close(),
   goOn: () => goOn(),
 };

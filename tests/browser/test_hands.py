@@ -581,6 +581,65 @@ def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     assert choices() == {"item-01": "valid", "item-02": "score-invariant"}
 
 
+def test_letters_of_a_comment_do_nothing_to_an_item_that_comes_while_it_is_written(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    hold_labels(page)
+    choose(page, "1", "item-02")
+    page.keyboard.press("c")
+    page.keyboard.type("us")
+    correct(member, take(member))
+    let_go(page)
+    page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"]')
+    page.keyboard.type("us2us2", delay=150)
+    expect(page.locator("[data-refused] .vet-form")).to_have_count(1)
+    assert not Label.objects.exists()
+    assert not Mark.objects.exists()
+    wait_for(page, "item-01")
+    choose(page, "2", "item-02")
+    assert page.input_value("#comment") == "us"
+
+
+def test_a_comment_cannot_be_written_while_its_label_is_on_its_way(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.route("**/vet/next/", lambda route: route.abort())
+    page.reload()
+    wait_for(page, "item-01")
+    held = hold_labels(page)
+    page.keyboard.press("1")
+    page.click("#comment")
+    page.keyboard.type("too late")
+    assert page.input_value("#comment") == ""
+    held[0].continue_()
+    wait_for(page, "item-02")
+    assert choices() == {"item-01": "valid"}
+
+
+def test_what_is_sent_again_by_itself_waits_once_somebody_writes_on(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.keyboard.press("e")
+    page.keyboard.type("In fact: ")
+    page.context.set_offline(True)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#trouble")).to_contain_text("sent again every few seconds")
+    page.click("#correct-text")
+    page.keyboard.press("Home")
+    page.keyboard.type("Now, ")
+    expect(page.locator("#trouble")).to_contain_text("You went on writing")
+    page.context.set_offline(False)
+    page.wait_for_timeout(300)
+    assert Revision.objects.filter(number=2).count() == 0
+    page.click("text=Try again now")
+    page.wait_for_selector('#panel[data-revision="2"][data-ready]')
+    assert Revision.objects.get(number=2).texts["perturbed"].startswith("Now, In fact: ")
+
+
 def test_an_open_page_holds_on_while_the_person_works(
     open_page: OpenPage, member: Membership
 ) -> None:

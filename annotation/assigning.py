@@ -22,6 +22,7 @@ from stats.lots import lot
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 20
+LOOKED_AT = 2_000
 COUNTED_WITHIN = "20s"
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 
@@ -268,11 +269,14 @@ def reserved(project: Project) -> list[Reserved]:
 
 
 def _differing(project: Project, after: int) -> Iterator[int]:
-    """The ids of items that have fewer or more places than they should, in their order."""
-    found = Item.objects.in_project(project).behind(after).work_slots()
-    for pk, key, slots in found.iterator(chunk_size=2000):
-        if slots != wanted(project, key):
-            yield pk
+    """The ids of items that have fewer or more places than they should, in their order.
+
+    Each part is read to its end: while SQLite reads, whoever writes is refused once another wrote.
+    """
+    items = Item.objects.in_project(project)
+    while rows := list(items.behind(after).work_slots()[:LOOKED_AT]):
+        yield from (pk for pk, key, slots in rows if slots != wanted(project, key))
+        after = rows[-1][0]
 
 
 # What decides whether an item belongs to the share (see `in_share`), as hexadecimal digits.

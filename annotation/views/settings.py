@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
@@ -177,7 +178,10 @@ def edit(request: HtmxRequest, slug: str) -> HttpResponse:
         return _page(request, lead, SettingsForm(lead.project))
     form = SettingsForm(lead.project, request.POST)
     if not form.is_valid():
-        return _page(request, lead, form, status=422)
+        # Saved once more, it may undo what somebody else changed meanwhile.
+        is_late = form.errors.keys() == {NON_FIELD_ERRORS}
+        reach = settings.reach(lead.project, form.values()) if is_late else []
+        return _page(request, lead, form, status=422, reach=reach)
     if "look" in request.POST:
         return _page(request, lead, form, reach=settings.reach(lead.project, form.values()))
     applied = settings.apply(lead.project, access.seated(lead), form.values())

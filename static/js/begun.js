@@ -13,6 +13,7 @@ const read = (name) => JSON.parse(localStorage.getItem(name) ?? "null");
 // What a page shows as stored is on no other record.
 function forgetStored(stored) {
   const text = stored.textContent.trim();
+  if (!text) return;
   for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefixOf(stored)))) {
     if (Object.values(read(name)).some((kept) => kept.trim() === text)) localStorage.removeItem(name);
   }
@@ -33,8 +34,10 @@ function begin(form) {
     isKept = true;
     const isFresh = words.every((field) => field.value === field.defaultValue);
     if (isFresh && form.dataset.sent === undefined) return localStorage.removeItem(name);
+    // What is as it was is not kept: the page that shows it stored would take the rest for stored too.
+    const kept = fields.filter((field) => form.dataset.sent !== undefined || !words.includes(field) || field.value !== field.defaultValue);
     try {
-      localStorage.setItem(name, JSON.stringify(Object.fromEntries(fields.map((field) => [nameOf(field), field.value]))));
+      localStorage.setItem(name, JSON.stringify(Object.fromEntries(kept.map((field) => [nameOf(field), field.value]))));
     } catch {
       isKept = false;
     }

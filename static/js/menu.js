@@ -14,3 +14,9 @@ document.addEventListener("keydown", (event) => {
     menu.querySelector("summary").focus();
   }
 });
+
+// What went wrong with a part of the page stands until one is answered again.
+document.addEventListener("htmx:after:swap", ({ target }) => {
+  const refused = document.getElementById("refused");
+  if (refused && !refused.contains(target)) refused.replaceChildren();
+});

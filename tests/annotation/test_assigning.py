@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation import assigning, importing, queue, tasktypes
@@ -211,3 +213,18 @@ def test_where_people_disagree_more_of_them_are_asked(lead: Membership) -> None:
     assert places(item)[2:] == [(Reason.DISPUTED, "open")]
     say(other := make_member(lead.project), take(other), "valid")
     assert Resolution.objects.current().get().value == "valid"
+
+
+def test_items_that_get_more_places_are_read_in_parts_each_to_its_end(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where SQLite still reads, whoever writes next is refused once somebody else wrote."""
+    monkeypatch.setattr(assigning, "LOOKED_AT", 2)
+    for _ in range(3):
+        make_item(lead.project)
+    lead.project.overlap = 2
+    with CaptureQueriesContext(connection) as asked:
+        steps = assigning.in_line(lead.project, now=timezone.now())
+        assert sum(step.changed for step in steps) == 3
+    reads = [query["sql"] for query in asked if "LIMIT 2" in query["sql"]]
+    assert len(reads) == 3  # two, one, and that there is no more

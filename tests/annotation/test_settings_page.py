@@ -397,3 +397,15 @@ def test_the_page_shows_what_was_changed_by_whom(lead: Membership) -> None:
     assert "<del>30</del> <b>5</b>" in page
     assert "choice: only what all say alike" in page
     assert lead.alias in page
+
+
+def test_a_save_that_somebody_came_before_says_what_saving_again_would_do(
+    lead: Membership,
+) -> None:
+    make_item(lead.project)
+    data = sent(lead, overlap=1, share_percent=5, share_overlap=2) | {"seen": "0"}
+    assert post(lead, sent(lead, overlap=2))[0] == 302
+    status, page = post(lead, data)
+    assert (status, "Somebody changed the settings meanwhile" in page) == (422, True)
+    assert "1 item needs fewer labels." in page
+    assert "Nothing is changed." not in page

@@ -10,7 +10,7 @@ from annotation.models import Draft, Label, Membership, Revision
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choices, choose, label_screen, wait_for, with_items
 from tests.browser.test_accessibility import violations
-from tests.builders import TEXTS, make_guidelines, make_member, make_project
+from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -223,3 +223,17 @@ def test_a_comment_to_the_others_survives_closing_the_tab(
     expect(again.locator(".entries")).to_contain_text("See item-02.")
     again.reload()
     assert again.get_by_label("Write to the others").input_value() == ""
+
+
+def test_what_was_begun_for_one_kind_is_kept_while_the_rest_is_as_it_is_stored(
+    open_page: OpenPage,
+) -> None:
+    lead = make_member(make_project(guidelines_field="category"), role="lead")
+    make_item(lead.project, category="spelling")
+    make_guidelines(lead.project, "# Read both")
+    address = reverse("guidelines-edit", args=[lead.project.slug])
+    page = open_page(lead.account, address)
+    page.get_by_label("What changed").fill("More of spelling.")
+    page.get_by_role("link", name="All versions").click()
+    page.goto(address)
+    assert page.get_by_label("What changed").input_value() == "More of spelling."

@@ -15,8 +15,5 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// What went wrong with a part of the page stands until one is answered again.
-document.addEventListener("htmx:after:swap", ({ target }) => {
-  const refused = document.getElementById("refused");
-  if (refused && !refused.contains(target)) refused.replaceChildren();
-});
+// What went wrong with a part of the page stands until the next is asked for.
+document.addEventListener("htmx:before:request", () => document.getElementById("refused")?.replaceChildren());

@@ -268,10 +268,12 @@ def test_a_key_for_what_is_not_there_says_so(open_page: OpenPage, member: Member
     expect(page.locator("[data-last]")).to_have_text("This project has no guidelines yet.")
 
 
+@pytest.mark.parametrize("width, height", [(1280, 720), (390, 844)])
 def test_labels_made_offline_survive_closing_and_are_sent_once(
-    open_page: OpenPage, member: Membership
+    open_page: OpenPage, member: Membership, width: int, height: int
 ) -> None:
-    page = label_screen(open_page, member)
+    page = label_screen(open_page, member, viewport={"width": width, "height": height})
+    page.wait_for_load_state("networkidle")
     page.keyboard.press("c")
     page.keyboard.type("Without a net.")
     page.keyboard.press("Escape")

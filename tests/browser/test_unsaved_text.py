@@ -154,10 +154,11 @@ def test_a_text_typed_a_moment_before_closing_or_signing_out_is_there_again(
     assert other.input_value("#correct-text") == TYPED
 
 
+@pytest.mark.parametrize("viewport", SIZES)
 def test_a_correction_begun_before_a_reload_is_saved_without_a_warning(
-    open_page: OpenPage, member: Membership
+    open_page: OpenPage, member: Membership, viewport: dict[str, int]
 ) -> None:
-    page = with_typed_text(open_page, member)
+    page = with_typed_text(open_page, member, viewport=viewport)
     page.reload()
     wait_for(page, "item-01")
     page.keyboard.press("e")

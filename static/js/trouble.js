@@ -61,7 +61,7 @@ const shown = () => document.querySelector("#trouble [data-retry]");
 
 // Somebody goes on writing what would be sent again: from now on they say when.
 export function wait() {
-  if (!again || !shown()) return;
+  if (!timer) return;
   clearTimeout(timer);
   timer = 0;
   shown().querySelector(".row span").textContent = "You went on writing: press the button to send it.";

@@ -233,6 +233,8 @@ def test_who_was_signed_out_is_taken_back_to_the_item_whose_label_was_not_stored
     expect(page.locator("#trouble")).to_contain_text("You have been signed out.")
     wait_for(page, "item-01")
     assert page.get_attribute('.choice[value="invalid"]', "data-chosen") == ""
+    page.fill("#comment", "Written on.")
+    expect(page.locator("#trouble")).to_contain_text("You have been signed out.")
 
 
 def test_a_label_waiting_for_the_one_before_survives_closing(
@@ -581,6 +583,20 @@ def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     page.wait_for_selector('#panel[data-item="item-02"][data-revision="2"][data-ready]')
     choose(page, "3", "item-03")
     assert choices() == {"item-01": "valid", "item-02": "score-invariant"}
+
+
+def test_comments_are_those_of_the_item_labelled_last_also_while_its_label_is_on_its_way(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    choose(page, "1", "item-02")
+    page.wait_for_load_state("networkidle")
+    hold_labels(page)
+    choose(page, "2", "item-03")
+    page.keyboard.press("m")
+    page.wait_for_timeout(200)
+    let_go(page)
+    expect(page.locator("#beside h2").first).to_have_text("Comments on item-02")
 
 
 def test_letters_of_a_comment_do_nothing_to_an_item_that_comes_while_it_is_written(

@@ -238,3 +238,16 @@ def test_what_was_begun_for_one_kind_is_kept_while_the_rest_is_as_it_is_stored(
     page.get_by_role("link", name="All versions").click()
     page.goto(address)
     assert page.get_by_label("What changed").input_value() == "More of spelling."
+
+
+def test_a_comment_that_could_not_be_sent_says_so_and_stays(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    choose(page, "1", "item-02")
+    page.goto(reverse("comments", args=[member.project.slug]) + "?item=item-01")
+    page.get_by_label("Write to the others").fill("See item-02.")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("alert")).to_contain_text("This was not sent")
+    assert page.get_by_label("Write to the others").input_value() == "See item-02."

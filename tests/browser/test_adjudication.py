@@ -107,6 +107,46 @@ def test_what_was_begun_survives_a_reload(open_page: OpenPage, judge: Membership
     expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
 
 
+def test_a_decision_that_could_not_be_sent_is_there_after_another_case(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "1"), disputed(judge, "2")
+    page = opened(open_page, judge, "case", "1")
+    page.keyboard.press("2")  # invalid
+    page.keyboard.press("1")  # the text can be read in several ways
+    page.keyboard.press("c")
+    page.keyboard.type("Half a thought")
+    page.evaluate("document.querySelector('[data-decision]').action = '/nowhere/'")
+    page.evaluate("document.querySelector('[data-decision]').requestSubmit()")
+    page.wait_for_url("**/nowhere/")
+    page.goto(reverse("case", args=[judge.project.slug, "2"]))
+    ready(page)
+    page.goto(reverse("case", args=[judge.project.slug, "1"]))
+    ready(page)
+    expect(page.locator('input[value="invalid"]')).to_be_checked()
+    expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+
+
+def test_a_contest_that_was_begun_is_asked_about_before_the_label_is_confirmed(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    judge.project.overlap, judge.project.verify = 1, True
+    judge.project.save()
+    member = make_member(judge.project)
+    make_item(judge.project, "1", slots=1)
+    say(member, take(member), comment="Six for eight.")
+    page = opened(open_page, judge, "verify")
+    page.keyboard.press("x")
+    page.fill("#contest textarea[name=comment]", "Nobody would mind.")
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    page.keyboard.press("Escape")
+    page.keyboard.press("y")
+    assert asked == ["You began to contest this label. Confirm it all the same?"]
+    expect(page.locator("#contest textarea[name=comment]")).to_have_value("Nobody would mind.")
+    assert not Label.objects.filter(stage=Stage.VERIFY).exists()
+
+
 def test_a_gold_answer_is_mended_by_keys(open_page: OpenPage, judge: Membership) -> None:
     item = make_item(judge.project, "1")
     page = opened(open_page, judge, "case", "1")

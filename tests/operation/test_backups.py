@@ -264,6 +264,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     one = Place(f"sqlite:///{folder}/var/data/blindspot.sqlite3", folder / "var")
     (one.var / "data").mkdir(parents=True)
     make_sqlite(one.var / "data" / "blindspot.sqlite3")
+    (one.var / "data" / "blindspot.sqlite3-notes.txt").write_bytes(b"of a person")
     (one.var / "archives").mkdir()
     (one.var / "archives" / "results-1.zip").write_bytes(b"frozen")
     (one.var / "imports").mkdir()
@@ -283,6 +284,7 @@ def test_a_backup_says_what_it_holds(kept: Path) -> None:
     assert found.tables["annotation_account"] == 0
     assert found.tables["django_migrations"] == len(found.migrations) > 20
     files = {"files/archives/results-1.zip", "files/imports/import-1.zip"}
+    files.add("files/data/blindspot.sqlite3-notes.txt")
     assert set(found.parts) == {"database", *files}
     assert b"what opens it" not in kept.read_bytes()
 

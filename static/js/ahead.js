@@ -1,4 +1,5 @@
 // The next item, fetched and drawn while the person works on the present one.
+import * as drafts from "./drafts.js";
 import * as keys from "./keys.js";
 import { address, ask, panel, parse } from "./page.js";
 
@@ -22,6 +23,8 @@ export function bring(reached) {
 }
 
 async function receive(mine, reached) {
+  await drafts.settled();
+  if (asking !== mine) return;
   const answer = await ask(address("next/"), { signal: mine.signal });
   if (asking !== mine) return;
   asking = null;

@@ -10,6 +10,10 @@ const WORDS = ["text", "note"];
 let painted = null;
 let timer = 0;
 let begun = false;
+let flight = Promise.resolve();
+
+// Once the draft that was sent last is stored: an item that is asked for before would lack it.
+export const settled = () => flight;
 
 const nameOf = (item) => `draft|${screen().dataset.who}|${item}`;
 const read = (item) => JSON.parse(localStorage.getItem(nameOf(item)) ?? "null");
@@ -53,10 +57,14 @@ export function keep() {
   timer = setTimeout(send, AFTER);
 }
 
-async function send(options = {}) {
+function send(options) {
   clearTimeout(timer);
   timer = 0;
-  const now = draft();
+  flight = store(draft(), options);
+  return flight;
+}
+
+async function store(now, options) {
   const answer = await postData(address("draft/"), now, options);
   const kept = read(now.item);
   const isLast = kept && JSON.stringify(kept.data) === JSON.stringify(now.data);

@@ -116,6 +116,7 @@ export function place(markup, said) {
 }
 
 export async function load(said) {
+  await drafts.settled();
   const answer = await ask(address(""));
   if (answer.kind === "stored") place(answer.body, said);
   return answer.kind === "stored";

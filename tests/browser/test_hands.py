@@ -620,6 +620,29 @@ def test_letters_of_a_comment_do_nothing_to_an_item_that_comes_while_it_is_writt
     assert page.input_value("#comment") == "us"
 
 
+def test_a_comment_that_is_still_on_its_way_is_not_missing_when_its_item_comes_again(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    labels = hold_labels(page)
+    drafts: list[Route] = []
+    page.route("**/vet/draft/", lambda route: drafts.append(route))
+    choose(page, "1", "item-02")
+    page.keyboard.press("c")
+    page.keyboard.type("us")
+    correct(member, take(member))
+    labels[0].continue_()
+    wait_for(page, "item-01")
+    with page.expect_response("**/vet/draft/"):
+        drafts[0].continue_()
+    while page.evaluate("() => Object.keys(localStorage).some((name) => /^draft/.test(name))"):
+        page.wait_for_timeout(20)
+    let_go(page)
+    choose(page, "2", "item-02")
+    assert page.input_value("#comment") == "us"
+
+
 def test_a_comment_cannot_be_written_while_its_label_is_on_its_way(
     open_page: OpenPage, member: Membership
 ) -> None:

@@ -131,9 +131,14 @@ class RunProgressSerializer(serializers.Serializer[Progress]):
 
 
 class PinnedRunSerializer(RunSerializer):
-    """A run with all that it rests on."""
+    """A run with all that it rests on.
+
+    `sends` are the parameters of each of its requests, our defaults among them; those that are
+    null among the pinned ones are not sent.
+    """
 
     pinned = serializers.JSONField()
+    sends = serializers.DictField()
     parser = serializers.CharField()
     renderer = serializers.CharField()
     seed = serializers.IntegerField()

@@ -1,10 +1,11 @@
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from judging import pins
+from judging.providers import parameters_of
 from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
 from judging.strategies import Strategy
 
@@ -100,6 +101,15 @@ class Run(models.Model):
     def asked(self) -> Strategy:
         """The strategy as this run pins it."""
         return pins.strategy(self.strategy.strategy(), self.pinned)
+
+    def sends(self) -> dict[str, Any]:
+        """The parameters of each request, our defaults among them. Of a run that asked nobody
+        those that it pins, since what else was sent is not known."""
+        if self.kind == self.Kind.ASKED:
+            return parameters_of(self.pinned)
+        return {
+            name: value for name, value in self.pinned["parameters"].items() if value is not None
+        }
 
 
 class Outcome(models.Model):

@@ -17,7 +17,7 @@ from annotation.leads import agreeing, agreement
 from annotation.models import Item, Label, Project, Resolution, Stage
 from formats.typeset import latex_text
 from judging.models import Outcome, Reply, Run
-from judging.models.evaluators import PROVIDER_CHOICES
+from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
 from judging.paper import versions
 from judging.querysets import OutcomeQuerySet
 from judging.results import counting, gathering, reports
@@ -182,16 +182,28 @@ def _replies(run: Run) -> Sentences:
     times = replies.aggregate(first=Min("asked_at"), last=Max("asked_at"))
     if times["first"]:
         yield say("run", "model", models=_joined(names)) if names else say("run", "no_model")
-    parameters = run.pinned["parameters"]
-    if parameters:
-        said = json.dumps(parameters, sort_keys=True, ensure_ascii=False)
-        yield say("run", "parameters", parameters=said)
-    elif run.kind == Run.Kind.ASKED:
-        yield say("run", "no_parameters")
+    yield from _sent(run)
     if times["first"]:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
         yield say("run", "day" if first == last else "dates", first=first, last=last)
     yield say("run", "parser", parser=run.parser)
+
+
+def _sent(run: Run) -> Sentences:
+    """What was sent beside the prompts, by us or by whoever recorded the replies."""
+    sent = run.sends()
+    said = json.dumps(sent, sort_keys=True, ensure_ascii=False)
+    if run.kind != Run.Kind.ASKED:
+        if sent:
+            yield say("run", "parameters", parameters=said)
+        return
+    yield say("run", "sent" if sent else "sent_without", parameters=said)
+    if left := [name for name, value in run.pinned["parameters"].items() if value is None]:
+        yield say("run", "left_to_provider", names=_joined(sorted(left)))
+    if run.pinned.get("json_mode") and run.asked().schema is not None:
+        yield say("run", "json", form=JSON_CHOICES[run.pinned["json_mode"]])
+    if run.pinned.get("template"):
+        yield say("run", "template")
 
 
 def _judged(run: Run) -> Sentences:

@@ -241,6 +241,7 @@ def _call(run: Run, call: Call) -> dict[str, Any]:
         "attempts": request.attempts,
         "failure": request.cause,
         "message": request.message,
+        "sends": run.sends(),
     }
 
 
@@ -270,6 +271,7 @@ _CALLS = (
     "run", "item", "revision", "role", "order", "sample", "request", "state", "attempts",
     "failure", "message", "finish", "model", "text", "tokens_in", "tokens_out", "cost",
     "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
+    "sends",
 )  # fmt: skip
 _OUTCOMES = (
     "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",

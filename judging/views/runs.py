@@ -22,7 +22,6 @@ from judging.forms.budget import CapForm
 from judging.making import choosing, suggesting
 from judging.models import Run
 from judging.preparing import offering
-from judging.providers import PROVIDERS
 from judging.recorded import differing
 from judging.results.filters import OutcomeFilter, RunFilter
 from judging.running import canaries, reparsing, runs, steering, tallies
@@ -155,10 +154,6 @@ def _outcomes(request: HttpRequest, run: Run) -> dict[str, Any]:
         "recorded": differing.of(run),
         "strategy": run.strategy.strategy(),
         "own": pins.own(run.pinned),
-        "parameters": {
-            **PROVIDERS[run.pinned["provider"]].default_parameters,
-            **run.pinned["parameters"],
-        },
     }
 
 

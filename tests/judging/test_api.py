@@ -88,6 +88,8 @@ def test_a_run_says_what_the_page_says(program: Client, project: Project) -> Non
     said = program.get(f"{API}runs/1/").json()
     assert said["run"]["digest"] == run.digest
     assert said["run"]["pinned"]["model"] == run.endpoint.model
+    assert said["run"]["pinned"]["parameters"] == {}
+    assert said["run"]["sends"] == {"temperature": 0}
     assert said["progress"]["failed"] == 2
     assert said["missing"] == {"rejected": 2}
     assert said["failed"] == [{"cause": "rejected", "message": "no", "n": 2}]

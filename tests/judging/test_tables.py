@@ -38,6 +38,7 @@ def test_a_call_has_its_reply_and_what_was_read_in_it(project: Project, run: Run
     assert first["text"] == '{"explanation": "Six?", "score": 4}'
     assert (first["value"], first["path"], first["explanation"]) == (4.0, "strict", "Six?")
     assert len(first["request"]) == 64
+    assert first["sends"] == {"temperature": 0}
 
 
 def test_a_call_that_failed_has_its_cause_and_no_reply(project: Project, run: Run) -> None:

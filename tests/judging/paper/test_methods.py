@@ -119,7 +119,7 @@ def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
     assert "Run 1 asked judge (OpenAI-compatible, model judge-1) with strategy" in text
     assert f"{TWO_CALLS}, version 1 (frame single, scale 1 to 10)." in text
     assert "The provider named the model judge-1-0613." in text
-    assert 'The parameters were {"temperature": 0}.' in text
+    assert 'Each request was sent with the parameters {"temperature": 0}.' in text
     assert "The replies are of 2026-02-27 to 2026-03-01 (UTC)." in text
     assert f"Replies were read by parser {run.parser}." in text
     assert "It judged 3 items from 3 source questions (with an error (valid) 3)." in text
@@ -132,8 +132,47 @@ def test_a_model_that_the_provider_did_not_name_is_said(project: Project) -> Non
     answer(run, model="")
     text = told(project)
     assert said("run", "no_model", text)
-    assert said("run", "no_parameters", text)
     assert said("run", "day", text)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        # What nobody set is sent all the same: the temperature is ours, a limit the protocol's.
+        ({}, ['with the parameters {"temperature": 0}.']),
+        (
+            {"provider": "anthropic"},
+            ['with the parameters {"max_tokens": 1024, "temperature": 0}.'],
+        ),
+        (
+            {"parameters": {"temperature": None}, "json_mode": "json_object"},
+            [
+                "sent without parameters, so the provider's own held.",
+                "Left to the provider: temperature.",
+                "by the JSON mode of the protocol (JSON object).",
+            ],
+        ),
+        (
+            {"api": "completions", "template": "[{{prompt}}]"},
+            ['{"max_tokens": 1024, "temperature": 0}.', "sent as text completions"],
+        ),
+    ],
+)
+def test_what_was_sent_is_said_whoever_chose_it(
+    project: Project, browser: Client, values: dict[str, Any], words: list[str]
+) -> None:
+    make_items(project, 1)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1", **values), TWO_CALLS)
+    text = told(project)
+    for sentence in words:
+        assert sentence in text
+    names = ("sent", "sent_without", "left_to_provider", "json", "template", "parameters")
+    assert sum(said("run", name, text) for name in names) == len(words)
+    # The run's page says the same.
+    page = browser.get(f"/projects/fbi/runs/{run.number}/").content.decode()
+    for name in ("temperature", "max_tokens"):
+        assert (f"{name} = " in page) is (f'"{name}": ' in text)
+    assert ("is left to the provider" in page) is said("run", "left_to_provider", text)
 
 
 def test_what_gave_no_result_is_counted_by_cause(project: Project) -> None:

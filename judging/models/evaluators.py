@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from judging.prompts.declaring import SECRET
 from judging.providers import PROVIDERS, body_of
+from judging.providers.parameters import laid_over
 from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
 from judging.strategies import Strategy, from_definition
@@ -146,7 +147,7 @@ class Endpoint(models.Model):
         """
         tried = self.pinned() | {"parameters": {}, "json_mode": ""}
         parts = {"model": {}, "json_mode": {"json_mode": self.json_mode}}
-        parts["parameters"] = {"parameters": self.parameters}
+        parts["parameters"] = {"parameters": self.pinned()["parameters"]}
         for part, value in parts.items():
             tried |= value
             try:
@@ -183,9 +184,14 @@ class Endpoint(models.Model):
             return Prices(Decimal(0), Decimal(0))
         return Prices(self.price_in, self.price_out)
 
-    def pinned(self) -> dict[str, Any]:
-        """What a run keeps of the endpoint: all that shapes a request, and no key."""
-        return {"name": self.name} | {name: getattr(self, name) for name in SHAPES}
+    def pinned(self, *over: Mapping[str, Any]) -> dict[str, Any]:
+        """What a run keeps of the endpoint: all that shapes a request, and no key. Parameters of
+        its own and those `over` them are as the model's family takes them."""
+        shapes = {name: getattr(self, name) for name in SHAPES}
+        defaults = PROVIDERS[self.provider].default_parameters
+        layers = (self.parameters, *over)
+        shapes["parameters"] = laid_over(self.provider, self.model, defaults, *layers)
+        return {"name": self.name} | shapes
 
     def remaining_at(self) -> datetime | None:
         """When the provider last said what is left."""

@@ -9,6 +9,7 @@ from judging import providers
 from judging.errors import Refused
 from judging.models import Budget, Endpoint, Run
 from judging.prompts import frames
+from judging.providers.parameters import OWN_VALUE, family_of
 from judging.strategies import Strategy
 
 # Providers that nobody calls, since their replies were made elsewhere or follow from others.
@@ -35,14 +36,30 @@ def check(
         raise Refused(f"{endpoint.name} stands for replies that are there; nobody can ask it.")
     if cap is not None:
         check_prices(endpoint)
-    pinned = endpoint.pinned()
-    usual = {**endpoint.parameters, **strategy.parameters}
-    pinned["parameters"] = usual if parameters is None else parameters
+    pinned = endpoint.pinned(strategy.parameters)
+    if parameters is not None:
+        pinned["parameters"] = parameters
+    _check_taken(strategy, pinned)
     for prompt in frames.blanks(strategy):
         try:
             providers.body_of(pinned, prompt, schema=strategy.schema)
         except ValueError as error:
             raise Refused(f"{endpoint.name} cannot be asked: {error}") from error
+
+
+def _check_taken(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
+    """Raise `Refused` where the strategy sets what the model is known to refuse. What somebody
+    set for the endpoint or the run is theirs to know: a gateway may take it."""
+    for name in family_of(pinned["model"]).refuses:
+        value = strategy.parameters.get(name)
+        if value in (None, OWN_VALUE) or pinned["parameters"].get(name) != value:
+            continue
+        raise Refused(
+            f"{pinned['model']} does not take {name} = {value}, with which strategy"
+            f" {strategy.slug} asks, so it cannot be asked so. Choose another endpoint, or start"
+            f' the run with the parameters {{"{name}": null}}: samples then differ as this model'
+            " makes them by itself."
+        )
 
 
 def check_budget(project: Project, endpoint: Endpoint) -> None:

@@ -37,8 +37,7 @@ def draft(
     its `own`. Raises `Refused` where any of it does not fit.
     """
     asked = version.strategy()
-    pinned = endpoint.pinned() | _of_task(project, asked)
-    pinned["parameters"] = {**pinned["parameters"], **asked.parameters, **own.parameters}
+    pinned = endpoint.pinned(asked.parameters, own.parameters) | _of_task(project, asked)
     if held := own.pinned():
         fitting.check(asked, own, values.get("samples", asked.samples))
         pinned[pins.OWN] = held

@@ -9,6 +9,8 @@ from typing import Any
 # a character, so that what is reserved is rather too much than too little.
 BYTES_PER_TOKEN = 3
 LONGEST_ANSWER = 1024
+# What a limit of the answer's tokens is called, by protocol and age of the model.
+LIMITS = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,7 @@ def estimate(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Deci
     """What a request may cost before it is sent; None if a price is unknown.
 
     The body is counted whole at BYTES_PER_TOKEN. The answer is taken to be as long as the
-    parameters allow (`max_completion_tokens`, `max_tokens` or `maxOutputTokens`), else
-    LONGEST_ANSWER tokens.
+    parameters allow by one of LIMITS, else LONGEST_ANSWER tokens.
     """
     return cost(prices, _tokens_in(body), _longest_answer(parameters))
 
@@ -49,7 +50,7 @@ def _tokens_in(body: bytes) -> int:
 
 
 def _longest_answer(parameters: Mapping[str, Any]) -> int:
-    for name in ("max_completion_tokens", "max_tokens", "maxOutputTokens"):
+    for name in LIMITS:
         value = parameters.get(name)
         if isinstance(value, int) and value > 0:
             return value

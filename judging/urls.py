@@ -41,6 +41,7 @@ urlpatterns = [
     path(RUN + "unarchive/", runs.steer, {"step": "unarchive"}, name="run-unarchive"),
     path(RUN + "clone/", remaking.clone, name="run-clone"),
     path(RUN + "again/", remaking.again, name="run-again"),
+    path(RUN + "ask-without/", remaking.ask_without, name="run-ask-without"),
     path(RUN + "reparse/", remaking.reparse, name="run-reparse"),
     path(RUN + "anew/", making.ask_anew, name="run-anew"),
     path(RUN + "bring-in/", making.bring_in, name="run-bring-in"),

@@ -74,6 +74,17 @@ def clone(request: Request, slug: str, number: int) -> Response:
     return begun(done(lambda: runs.clone(run, access.seated(member), **said)))
 
 
+@extend_schema(parameters=[KEY], request=None, responses={201: WatchedRunSerializer, **DONE_ONCE})
+@api_view(["POST"])
+@once("run")
+def ask_without(request: Request, slug: str, number: int) -> Response:
+    """Ask the same without the parameter that the evaluator refused, in a run that takes the place
+    of this one."""
+    member = access.member_for(request, slug, right="run")
+    run = found(member, number)
+    return begun(done(lambda: runs.ask_without(run, access.seated(member))))
+
+
 @extend_schema(
     parameters=[KEY], request=DeriveSerializer, responses={201: WatchedRunSerializer, **DONE_ONCE}
 )
@@ -167,6 +178,7 @@ urlpatterns = [
     path("projects/<slug:slug>/runs/pilot/", pilot, name="api-runs-pilot"),
     path("projects/<slug:slug>/runs/derive/", derive, name="api-runs-derive"),
     path(RUN + "clone/", clone, name="api-run-clone"),
+    path(RUN + "ask-without/", ask_without, name="api-run-ask-without"),
     path(RUN + "canary/", canary, name="api-run-canary"),
     path(RUN + "reparse/", reparse, name="api-run-reparse"),
     path(RUN + "reparse/preview/", preview, name="api-run-reparse-preview"),

@@ -165,7 +165,8 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
     failed and of those that wait for another try.
 
     `unattended`: something is due and no worker is alive. `paused_until`: the evaluator
-    asked not to be called before. `steps` can be taken now.
+    asked not to be called before. `steps` can be taken now. `refused` is a parameter of ours that
+    the evaluator refused: `ask-without/` starts the same run without it.
     """
 
     run = PinnedRunSerializer()
@@ -177,6 +178,7 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
     paused_until = serializers.DateTimeField(allow_null=True)
     steps = serializers.ListField(child=serializers.CharField())
     pace = RunPaceSerializer()
+    refused = serializers.CharField(allow_blank=True)
 
 
 class OutcomeSerializer(serializers.Serializer[Outcome]):

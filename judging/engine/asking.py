@@ -29,7 +29,7 @@ from judging.engine.slices import STOP as STOP
 from judging.engine.storing import Result
 from judging.models import Endpoint, Run
 from judging.providers import PROVIDERS, Target, connect, shared_limits
-from judging.providers.errors import EvaluatorError, Halting
+from judging.providers.errors import EvaluatorError, Halting, Rejected
 from judging.providers.keys import key_from
 from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
 from judging.running import runs
@@ -256,6 +256,9 @@ def _store(work: Slice, group: Sequence[Result]) -> None:
     halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
     if halting:
         leasing.halt(work.endpoint, str(halting))
+    rejected = [(one.leased, str(one.error)) for one in group if isinstance(one.error, Rejected)]
+    if rejected:
+        work.runs -= leasing.heed_refusals(rejected)
 
 
 async def _decide(work: Slice) -> None:

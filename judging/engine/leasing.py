@@ -4,6 +4,7 @@ Every change is one short transaction. The rows are the truth: a lease that its 
 renew runs out, and the request is as good as waiting.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,10 +17,12 @@ from django.db.models import Q
 from annotation import bulk, writing
 from judging.calling import rendering
 from judging.models import Dispatcher, Endpoint, Request, Run
+from judging.providers.parameters import refused
 from judging.providers.prices import tokens
 from judging.querysets import over
 from judging.replies.outputs import storable
 from judging.running import runs, spending
+from judging.running.moving import paused_for
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE = timedelta(seconds=12)
@@ -139,6 +142,23 @@ def halt(endpoint: Endpoint, reason: str) -> None:
     """Pause every running run of the endpoint, in the provider's words."""
     for run in Run.objects.running().filter(endpoint=endpoint):
         _pause(run, reason)
+
+
+def heed_refusals(rejected: Iterable[tuple[Leased, str]]) -> set[int]:
+    """Pause each run of whose parameters one is refused in the words of a rejected request, since
+    all of its requests have it; which runs. Who resumes it then is not asked a second time."""
+    words: dict[int, list[str]] = {}
+    for leased, said in rejected:
+        words.setdefault(leased.run_id, []).append(said)
+    paused = set()
+    for run in Run.objects.running().filter(pk__in=words):
+        sent = run.sends()
+        said = next((said for said in words[run.pk] if refused(said, sent)), "")
+        name = refused(said, sent)
+        if name and not any(refused(reason, [name]) for reason in paused_for(run)):
+            _pause(run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}.")
+            paused.add(run.pk)
+    return paused
 
 
 def due_endpoints(now: datetime) -> list[int]:

@@ -17,9 +17,9 @@ from django.utils import timezone
 from judging.engine import living
 from judging.models import Outcome, Reading, Reply, Request, Run
 from judging.prompts import frames
-from judging.running import steering, tallies
+from judging.running import runs, steering, tallies
+from judging.running.runs import MOST_WORDS
 
-MOST_WORDS = 10
 # Seconds between two counts of a worker, or so many times what counting took if that is more. What
 # it counted is shown until well after it should have counted again.
 COUNT_EVERY, REST, GRACE = 1.0, 20, 2.5
@@ -85,7 +85,8 @@ class Watched:
     `missing` counts items by cause. `failed` and `tried` are what providers said of requests
     that failed, and of those that wait for another try. `unattended`: something is due and no
     worker is alive. `paused_until`: the evaluator asked not to be called before; None if it
-    did not. `steps` can be taken now.
+    did not. `steps` can be taken now. `refused` is a parameter of ours that the evaluator refused,
+    "" for none.
     """
 
     run: Run
@@ -97,6 +98,7 @@ class Watched:
     paused_until: datetime | None
     steps: list[str]
     pace: Pace = Pace()
+    refused: str = ""
 
 
 def watch(run: Run) -> Watched:
@@ -106,6 +108,7 @@ def watch(run: Run) -> Watched:
     paused_until = run.endpoint.paused_until if paused else None
     counted = _counted(run, now)
     unattended = paused_until is None and _unattended(run, now)
+    refused = runs.refused_parameter(run, counted.failed)
     return Watched(
         run=run,
         progress=counted.progress,
@@ -114,8 +117,9 @@ def watch(run: Run) -> Watched:
         tried=counted.tried,
         unattended=unattended,
         paused_until=paused_until,
-        steps=steering.open_steps(run, counted.progress.failed),
+        steps=steering.open_steps(run, counted.progress.failed, refused),
         pace=Pace() if unattended else _pace(run, counted, now),
+        refused=refused,
     )
 
 

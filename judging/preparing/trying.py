@@ -11,9 +11,10 @@ from typing import Any
 from django.conf import settings
 
 from judging.models import Endpoint
-from judging.providers import PROVIDERS, Answer, Target, body_of, connect
-from judging.providers.errors import EvaluatorError, fit_to_show
+from judging.providers import PROVIDERS, Answer, Target, body_of, connect, parameters_of
+from judging.providers.errors import EvaluatorError, Rejected, fit_to_show
 from judging.providers.keys import key_from
+from judging.providers.parameters import refused
 from judging.providers.prices import cost
 
 # A page waits for the answer.
@@ -65,12 +66,20 @@ def ask(endpoint: Endpoint, now: datetime) -> Tried:
         key = key_from(endpoint.key_variable)
         body = body_of(endpoint.pinned(), _Prompt(), schema=SCHEMA)
         answer = asyncio.run(_asked(endpoint, key, body))
+    except Rejected as error:
+        return Tried(f"{error}{_remedy(endpoint, str(error))}")
     except (EvaluatorError, ValueError) as error:
         return Tried(str(error))
     finally:
         _places.release()
     endpoint.note_remaining(answer.remaining, now)
     return _said(endpoint, answer, key)
+
+
+def _remedy(endpoint: Endpoint, words: str) -> str:
+    """What to do where the evaluator refused one of our parameters."""
+    name = refused(words, parameters_of(endpoint.pinned()))
+    return f' Set the parameters {{"{name}": null}} to ask without it.' if name else ""
 
 
 async def _asked(endpoint: Endpoint, key: str, body: bytes) -> Answer:

@@ -35,6 +35,14 @@ def move(
         record(f"run {state}", run, member, old={"state": was}, new={"state": state}, **said)
 
 
+def paused_for(run: Run) -> list[str]:
+    """Why the run was paused so far, in words."""
+    pauses = Event.objects.filter(
+        project=run.project_id, kind=f"run {Run.State.PAUSED}", subject=f"run {run.number}"
+    )
+    return [event.data.get("reason", "") for event in pauses]
+
+
 def record(kind: str, run: Run, member: Membership | None, **data: Any) -> None:
     """Put on record what happened to a run, in the transaction that does it."""
     Event.record(

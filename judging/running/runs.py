@@ -1,11 +1,12 @@
 """What becomes of a run: started, planned, paused, resumed, cancelled, tried again, finished."""
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice
+from typing import Any
 
 from django.db.models import Max
 from django.utils import timezone
@@ -20,6 +21,8 @@ from judging.pins import Own
 from judging.preparing import allowing, drawing, pinning
 from judging.preparing.drawing import Drawn
 from judging.prompts.declaring import MAX_SAMPLES
+from judging.providers.errors import Rejected
+from judging.providers.parameters import refused
 from judging.querysets import BY_HAND
 from judging.running import budgeting, deriving
 from judging.running.moving import move, record
@@ -33,6 +36,8 @@ UNASKED: dict[str, str] = {
     Run.Kind.RECORDED: "holds replies that were made elsewhere",
     Run.Kind.DERIVED: "follows from other runs and asks nobody",
 }
+# Of what a provider said of failed requests so many different texts are read.
+MOST_WORDS = 10
 # Calls are planned in small transactions, so that nobody waits long for the write lock.
 BATCH = 200
 # Outcomes of a run from which on planning it changes what PostgreSQL must know of the tables.
@@ -148,10 +153,59 @@ def clone(
     )
 
 
+def ask_without(run: Run, member: Membership | None) -> Run:
+    """A new run in the place of this one, which is cancelled if it did not end: over the very
+    texts that it pinned, without the parameter that its evaluator refused.
+
+    Raises `Refused` where none was refused, and like `start`.
+    """
+    failed = Request.objects.wanted_by(run).filter(state="failed").words()
+    name = refused_parameter(run, failed[:MOST_WORDS])
+    if not name:
+        raise Refused(f"No parameter of run {run.number} was refused, or it is cancelled.")
+    own = pins.own(run.pinned)
+    own = replace(own, parameters={**own.parameters, name: None})
+    cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
+    with writing.transact():
+        copy = _draft_as(run, member, cap=cap, occasion=run.occasion, own=own)
+        if run.pinned.get(PILOT):
+            copy.pinned[PILOT], copy.archived_at = True, timezone.now()
+        copy = _start(
+            copy,
+            lambda: drawing.as_in(run),
+            sources=run.sources.all(),
+            allowed=run.while_labelling,
+            instead_of=run.number,
+            without=name,
+        )
+        if run.finished_at is None:
+            open_states = {Run.State.RUNNING, Run.State.PAUSED}
+            reason = f"Run {copy.number} asks the same without {name}."
+            move(run, open_states, Run.State.CANCELLED, member, reason=reason)
+    return copy
+
+
+def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> str:
+    """The parameter of ours that the evaluator refused, by cause and message of `failed` requests
+    of the run; "" if it refused none, or the run is cancelled and no other can take its place."""
+    if run.state not in TRIED:
+        return ""
+    words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
+    return next(filter(None, (refused(one, run.sends()) for one in words)), "")
+
+
 def _as_pinned(
     run: Run, member: Membership | None, *, cap: Decimal | None, occasion: str, allowed: bool
 ) -> Run:
-    copy = pinning.draft(
+    copy = _draft_as(run, member, cap=cap, occasion=occasion, own=pins.own(run.pinned))
+    sources = [run] if occasion else list(run.sources.all())
+    return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=allowed)
+
+
+def _draft_as(
+    run: Run, member: Membership | None, *, cap: Decimal | None, occasion: str, own: Own
+) -> Run:
+    return pinning.draft(
         run.project,
         run.strategy,
         run.endpoint,
@@ -160,10 +214,8 @@ def _as_pinned(
         seed=run.seed,
         samples=run.samples,
         occasion=occasion,
-        own=pins.own(run.pinned),
+        own=own,
     )
-    sources = [run] if occasion else list(run.sources.all())
-    return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=allowed)
 
 
 def counted(samples: int | None) -> dict[str, int]:
@@ -182,8 +234,10 @@ def base(over: Run | None) -> Run:
     return over
 
 
-def _start(run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allowed: bool) -> Run:
-    """Store a draft, if it may be started."""
+def _start(
+    run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allowed: bool, **noted: Any
+) -> Run:
+    """Store a draft, if it may be started, with what is `noted` in the record of it."""
     if run.strategy.project_id not in {None, run.project_id}:
         raise Refused(f"Strategy {run.strategy.slug} is another project's. Copy it to this one.")
     allowing.check(run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"])
@@ -196,7 +250,7 @@ def _start(run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allow
         allowing.check_labelling(labelling, allowed=allowed, member=run.member)
         run.while_labelling = labelling > 0
         pinning.pin(run, drawn, sources=sources)
-        said = {"labelling": labelling} if labelling else {}
+        said = noted | ({"labelling": labelling} if labelling else {})
         record("run started", run, run.member, items=len(drawn.items), **said)
     return run
 

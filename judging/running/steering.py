@@ -44,8 +44,9 @@ STEPS: dict[str, Callable[[Run, Membership], object]] = {
 }
 
 
-def open_steps(run: Run, failed: int) -> list[str]:
-    """The steps that a run with this many failed requests can take now.
+def open_steps(run: Run, failed: int, refused: str = "") -> list[str]:
+    """The steps that a run with this many failed requests can take now, and with a parameter that
+    its evaluator `refused`.
 
     A failure that another run's retry has mended still stands in this one until it is retried.
     """
@@ -58,6 +59,8 @@ def open_steps(run: Run, failed: int) -> list[str]:
     asked = run.kind not in runs.UNASKED
     if asked and state in runs.TRIED and (failed or run.outcomes.mended().exists()):
         steps = [*steps, "retry"]
+    if refused:
+        steps = [*steps, "ask-without"]
     if state in ENDED:
         steps = [*steps, "unarchive" if run.archived_at else "archive"]
     return steps

@@ -55,6 +55,19 @@ def again(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     return _begun(request, asked, f"The canary is asked again, as run {asked.number}.")
 
 
+@require_POST
+@login_required
+def ask_without(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Ask the same without the parameter that the evaluator refused."""
+    member = access.member_for(request, slug, right="run")
+    run = found(member, number)
+    try:
+        copy = runs.ask_without(run, access.seated(member))
+    except Refused as problem:
+        return paint(request, member, run, problem=str(problem))
+    return _begun(request, copy, f"Run {copy.number} asks the same without what was refused.")
+
+
 @require_http_methods(["GET", "POST"])
 @login_required
 def derive(request: HttpRequest, slug: str) -> HttpResponse:

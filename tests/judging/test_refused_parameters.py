@@ -1,17 +1,172 @@
 """Models that refuse a parameter of ours: asked without it, or stopped at the first refusal."""
 
-import pytest
+from decimal import Decimal
+from typing import Any
 
-from annotation.models import Project
+import pytest
+from django.test import Client
+
+from annotation.models import Event, Membership, Project
 from judging.engine import leasing
 from judging.errors import Refused
-from judging.models import Request
+from judging.models import Request, Run
 from judging.pins import Own
-from judging.running import runs
+from judging.preparing import trying
+from judging.providers.errors import Rejected
+from judging.running import runs, steering
 from tests.builders import make_project
-from tests.judging.builders_judging import make_endpoint, make_items, make_responses, make_run
+from tests.judging.builders_judging import (
+    answer,
+    fail,
+    make_endpoint,
+    make_items,
+    make_responses,
+    make_run,
+    results,
+    take,
+    work,
+)
+from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 NOBODY = "http://127.0.0.1:9/v1"
+WORDS = "The provider answered 400: 'temperature' does not support 0 with this model."
+PRICES = {"price_in": Decimal(1), "price_out": Decimal(1)}
+ITEMS = 24
+
+
+def refusing(project: Project, **values: Any) -> Run:
+    """A planned run, one request of which was answered by a refusal of its temperature."""
+    run = make_run(project, make_endpoint(NOBODY, **PRICES), **values)
+    runs.plan(run)
+    fail(run, Rejected(WORDS), number=1)
+    return run
+
+
+def page(run: int, way: str = "") -> str:
+    return f"/projects/fbi/runs/{run}/{way}"
+
+
+def text(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_stops_at_the_first_refusal_and_another_asks_without(
+    evaluator: ScriptedEvaluator, project: Project, browser: Client
+) -> None:
+    evaluator.script = Script(latency=0.05, faults={"no_temperature": ""})
+    make_items(project, ITEMS)
+    run = work(make_run(project, make_endpoint(evaluator, in_flight=2)))
+    assert (run.state, len(evaluator.log) < ITEMS / 2) == (Run.State.PAUSED, True)
+    assert "does not support 0 with this model. Every request of this run has tem" in run.reason
+    assert "Ask without temperature" in text(browser.get(page(1)))
+
+    evaluator.script = Script(faults={"no_temperature": ""})
+    shown = text(browser.post(page(1, "ask-without/"), follow=True))
+    assert "Run 2 asks the same without what was refused." in shown
+    again = work(Run.objects.get(number=2))
+    assert (again.state, "rejected" in results(again)) == (Run.State.FINISHED, False)
+    assert again.pinned["parameters"] == {"temperature": None}
+    assert "temperature" not in again.sends()
+
+
+@pytest.mark.django_db
+def test_the_api_offers_it_and_the_record_says_what_became_of_both_runs(
+    program: Client, project: Project, member: Membership
+) -> None:
+    make_items(project, 3)
+    refusing(project, member=member)
+    said = program.get(f"/api/v1{page(1)}").json()
+    assert (said["refused"], said["run"]["sends"]) == ("temperature", {"temperature": 0})
+    assert "ask-without" in said["steps"]
+
+    sent = program.post(f"/api/v1{page(1, 'ask-without/')}", {}, content_type="application/json")
+    assert sent.status_code == 201
+    assert (sent.json()["run"]["number"], sent.json()["run"]["sends"]) == (2, {})
+    first, second = Run.objects.order_by("number")
+    assert first.state == Run.State.CANCELLED
+    assert first.reason == "Run 2 asks the same without temperature."
+    assert list(second.outcomes.values_list("revision", flat=True)) == list(
+        first.outcomes.values_list("revision", flat=True)
+    )
+    started = Event.objects.get(kind="run started", subject="run 2")
+    assert started.data == {"items": 3, "instead_of": 1, "without": "temperature"}
+    assert started.member == Event.objects.get(kind="run cancelled").member == member
+
+    # What is cancelled has its place taken already.
+    once_more = program.post(
+        f"/api/v1{page(1, 'ask-without/')}", {}, content_type="application/json"
+    )
+    assert (once_more.status_code, Run.objects.count()) == (422, 2)
+    assert "No parameter of run 1 was refused" in once_more.json()["detail"]
+
+
+@pytest.mark.django_db
+def test_what_a_run_has_of_its_own_goes_with_it(project: Project) -> None:
+    make_items(project, 4)
+    own = Own(parameters={"seed": 7}, axes=("main",))
+    run = refusing(project, strategy="axis", own=own, pilot=True, cap=Decimal(3), samples=2)
+    Run.objects.filter(pk=run.pk).update(spent=1)
+    run.refresh_from_db()
+    copy = runs.ask_without(run, None)
+    assert copy.pinned["own"] == {
+        "parameters": {"seed": 7, "temperature": None},
+        "axes": ["main"],
+    }
+    assert (copy.seed, copy.samples, copy.cap) == (run.seed, 2, Decimal(2))
+    assert copy.pinned["pilot"]
+    assert copy.archived_at is not None
+    assert copy.digest != run.digest
+
+
+@pytest.mark.django_db
+def test_a_run_that_ended_stays_and_can_still_be_asked_without(
+    project: Project, browser: Client
+) -> None:
+    make_items(project, 2)
+    run = refusing(project)
+    answer(run)
+    runs.finish_if_done(run)
+    shown = text(browser.get(page(1)))
+    assert "Ask without temperature" in shown
+    assert "this one is then cancelled" not in shown
+    browser.post(page(1, "ask-without/"))
+    assert list(Run.objects.order_by("number").values_list("state", flat=True)) == [
+        "finished",
+        "planning",
+    ]
+
+
+@pytest.mark.django_db
+def test_who_resumes_is_not_stopped_a_second_time(project: Project) -> None:
+    make_items(project, 5)
+    run = make_run(project, make_endpoint(NOBODY))
+    runs.plan(run)
+    one, other, *_ = take(run, 5)
+    assert leasing.heed_refusals([(one, "The provider answered 400: too long")]) == set()
+    assert leasing.heed_refusals([(one, WORDS), (other, WORDS)]) == {run.pk}
+    # Those that were in flight then.
+    assert leasing.heed_refusals([(other, WORDS)]) == set()
+    run.refresh_from_db()
+    runs.resume(run, None)
+    assert leasing.heed_refusals([(other, WORDS)]) == set()
+    # It is not ours, since nobody sent it.
+    assert leasing.heed_refusals([(other, "`seed` is not supported")]) == set()
+    run.refresh_from_db()
+    assert run.state == Run.State.RUNNING
+
+
+@pytest.mark.django_db
+def test_a_run_without_a_refusal_offers_nothing(project: Project, browser: Client) -> None:
+    make_items(project, 3)
+    run = make_run(project, make_endpoint(NOBODY))
+    runs.plan(run)
+    fail(run, Rejected("The provider answered 400: this cannot be asked"))
+    assert "Ask without" not in text(browser.get(page(1)))
+    assert "ask-without" not in steering.open_steps(run, 3)
+    refused = browser.post(page(1, "ask-without/"))
+    assert (refused.status_code, Run.objects.count()) == (422, 1)
+    assert "No parameter of run 1 was refused" in text(refused)
 
 
 @pytest.mark.django_db
@@ -42,3 +197,13 @@ def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
     assert make_run(project, make_endpoint(NOBODY), slug).sends() == {"temperature": 0.5}
     told = Own(parameters={"temperature": 0.7})
     assert make_run(project, endpoint, slug, own=told).sends()["temperature"] == 0.7
+
+
+@pytest.mark.django_db
+def test_a_test_call_says_how_to_ask_without(evaluator: ScriptedEvaluator) -> None:
+    evaluator.script = Script(faults={"no_temperature": ""})
+    endpoint = make_endpoint(evaluator)
+    problem = trying.ask(endpoint, endpoint.created_at).problem
+    assert problem.endswith('Set the parameters {"temperature": null} to ask without it.')
+    endpoint.parameters = {"temperature": None}
+    assert trying.ask(endpoint, endpoint.created_at).problem == ""

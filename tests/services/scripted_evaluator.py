@@ -7,8 +7,9 @@ As a process:
 
 It prints {"port": ..., "address": ...} and serves until SIGTERM. In a test: `with running(...)`.
 A fault is one of FAULTS, for the first n times that a body is seen (`first:2`), for a share of
-all requests (`0.05`), or always (no value). A model's name may carry its own script behind
-plus signs (`any-name+cut=first:1+latency=0.2`), and POST /script replaces the script with
+all requests (`0.05`), or always (no value); `no_temperature` only where a request has one. A
+model's name may carry its own script behind plus signs (`any-name+cut=first:1+latency=0.2`), and
+POST /script replaces the script with
 {"faults": {...}, "latency": ..., "headers": {...}, "judge": ..., "wrong": [...]}.
 
 The log has one JSON line a request, written at once: digest (sha256 of the body), model,
@@ -137,6 +138,8 @@ class ScriptedEvaluator:
         self._seen[digest] += 1
         script = self.script.but(model.split("+")[1:])
         fault = script.fault(digest, self._seen[digest])
+        if fault == "no_temperature" and "temperature" not in asked.get("generationConfig", asked):
+            fault = ""
         entry = {
             "digest": digest,
             "model": model,

@@ -17,6 +17,11 @@ REFUSALS = {
     "too_large": (413, "that is too long", "request_too_large"),
     "rejected": (400, "this cannot be asked", "invalid_request_error"),
     "filtered_prompt": (400, "the prompt was filtered", "content_filter"),
+    "no_temperature": (
+        400,
+        "Unsupported value: 'temperature' does not support 0 with this model.",
+        "unsupported_value",
+    ),
     "redirect": (307, "it has moved", "moved"),
 }
 # What the others say instead: status and kind of error.
@@ -30,6 +35,7 @@ _OF_ANTHROPIC = {
     "not_found": (404, "not_found_error"),
     "too_large": (413, "request_too_large"),
     "rejected": (400, "invalid_request_error"),
+    "no_temperature": (400, "invalid_request_error"),
     "redirect": (307, "moved"),
 }
 _OF_GEMINI = {
@@ -42,6 +48,7 @@ _OF_GEMINI = {
     "not_found": (404, "NOT_FOUND"),
     "too_large": (413, "INVALID_ARGUMENT"),
     "rejected": (400, "INVALID_ARGUMENT"),
+    "no_temperature": (400, "INVALID_ARGUMENT"),
     "redirect": (307, "MOVED"),
 }
 _GOOGLE = "type.googleapis.com/google.rpc."

@@ -59,7 +59,8 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 
 
 class NewEndpointSerializer(FormSerializer):
-    """An evaluator to be set up."""
+    """An evaluator to be set up. One that is asked in chats gets a limit of tokens among its
+    parameters, unless these name one or say by null that there is to be none."""
 
     form = EndpointPageForm
 

@@ -9,8 +9,11 @@ from django.core.exceptions import ValidationError
 
 from judging.models import Endpoint
 from judging.models.evaluators import PROVIDER_CHOICES, SHAPES
+from judging.providers import PROVIDERS
 from judging.providers.addresses import check
 from judging.providers.errors import ForbiddenAddress
+from judging.providers.parameters import limited
+from judging.providers.prices import LONGEST_ANSWER
 
 # What can be set up by hand; the others come with imports and with Blindspot itself.
 ASKED = ("openai_compatible", "anthropic", "gemini")
@@ -37,6 +40,17 @@ class EndpointForm(forms.ModelForm):
             # The model would not see an address that was refused, and ask for one as well.
             self.instance.address = address
             raise ValidationError(str(error)) from error
+
+    def clean(self) -> dict[str, Any]:
+        """A new endpoint that is asked in chats gets a limit of tokens: without one, small models
+        go on to the end of the context. One that is there keeps what it sends."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        provider, parameters = str(cleaned.get("provider")), cleaned.get("parameters")
+        is_chat = provider in ASKED and cleaned.get("api") == "chat"
+        if self.instance.pk is None and is_chat and isinstance(parameters, dict):
+            model, defaults = cleaned.get("model", ""), PROVIDERS[provider].default_parameters
+            cleaned["parameters"] = limited(provider, model, defaults, parameters)
+        return cleaned
 
     def clean_parameters(self) -> Any:
         # An empty field is None to Django, and no run could be planned with it.
@@ -81,7 +95,9 @@ class EndpointPageForm(EndpointForm):
             "json_mode": "Only where the evaluator offers it, and only for strategies that ask for "
             "JSON. Anthropic gives JSON by schema.",
             "parameters": "A JSON object that goes over the defaults, for example "
-            '{"max_tokens": 500}. null takes a default away: {"temperature": null}.',
+            '{"max_tokens": 500}. null takes a default away: {"temperature": null}. A new endpoint'
+            f" gets a limit of {LONGEST_ANSWER:,} tokens for an answer, more for models that are"
+            ' known to think first; {"max_tokens": null} means none.',
             "in_flight": "At the same time, by all workers together.",
             "per_minute": "Empty: no such limit.",
             "tokens_per_minute": "In and out together. Empty: no such limit.",

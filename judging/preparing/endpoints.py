@@ -45,7 +45,9 @@ def changed(request: HttpRequest, name: str) -> Endpoint:
 
 def save(form: EndpointForm, by: Account) -> Endpoint:
     """Store an endpoint whose form is valid, with what was changed in the audit."""
-    new_one, changed = form.instance.pk is None, form.changed_data
+    new_one = form.instance.pk is None
+    # What a new one was given is on record, too, since nobody typed it.
+    changed = [*dict.fromkeys([*form.changed_data, *(["parameters"] if new_one else [])])]
     with writing.transact():
         saved: Endpoint = form.save()
         old = {name: _plain(form.initial.get(name)) for name in changed if not new_one}

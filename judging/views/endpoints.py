@@ -16,6 +16,7 @@ from judging.models import Endpoint
 from judging.preparing import endpoints, trying
 from judging.providers import parameters_of
 from judging.providers.keys import is_set
+from judging.providers.prices import LIMITS
 
 
 @require_GET
@@ -86,8 +87,12 @@ def _paint(
 
 
 def _asked(endpoint: Endpoint) -> dict[str, Any]:
+    pinned = endpoint.pinned()
+    parameters = parameters_of(pinned)
     return {
         "endpoint": endpoint,
-        "parameters": parameters_of(endpoint.pinned()),
+        "parameters": parameters,
+        "left": [name for name, value in pinned["parameters"].items() if value is None],
+        "is_limited": any(name in parameters for name in LIMITS),
         "has_key": is_set(endpoint.key_variable),
     }

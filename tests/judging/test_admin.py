@@ -72,9 +72,9 @@ def test_a_listed_private_host_may_be_named(admin: Client, settings: Any) -> Non
     assert Endpoint.objects.exists()
 
 
-def test_empty_parameters_are_none_at_all(admin: Client) -> None:
+def test_empty_parameters_are_an_object_with_the_limit_of_a_new_endpoint(admin: Client) -> None:
     admin.post(ADD, GOOD | {"parameters": ""})
-    assert Endpoint.objects.get().parameters == {}
+    assert Endpoint.objects.get().parameters == {"max_tokens": 1024}
 
 
 def test_who_runs_have_asked_stays_who_it_is(admin: Client) -> None:

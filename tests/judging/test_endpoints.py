@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.models import ApiToken
+from annotation.models import ApiToken, Event
 from judging.models import Endpoint, Reply
 from tests.builders import Cast, cast, make_account
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
@@ -64,6 +64,23 @@ def test_a_site_admin_sets_one_up(admin: Client) -> None:
     assert (found.address, found.parameters) == ("https://evaluator.example/v1", {"max_tokens": 50})
     assert "Endpoint judge is saved." in text(answer)
     assert "max_tokens = 50" in text(answer)
+
+
+def test_a_new_one_gets_a_limit_of_tokens_and_one_that_is_there_keeps_what_it_sends(
+    admin: Client,
+) -> None:
+    chat = GOOD | {"provider": "openai_compatible", "json_mode": "", "parameters": ""}
+    answer = admin.post("/endpoints/new/", chat, follow=True)
+    assert "max_tokens = 1024" in text(answer)
+    assert "no limit of tokens" not in text(answer)
+    recorded = Event.objects.get(kind="endpoint", subject="judge")
+    assert recorded.data["new"]["parameters"] == {"max_tokens": 1024}
+    admin.post("/endpoints/new/", chat | {"name": "b", "parameters": '{"max_tokens": null}'})
+    old = make_endpoint("https://evaluator.example/v1")
+    admin.post(f"/endpoints/{old.name}/edit/", chat | {"timeout": 7})
+    kept = {one.name: one.parameters for one in Endpoint.objects.filter(timeout__in=(7, 60))}
+    assert kept == {"judge": {"max_tokens": 1024}, "b": {"max_tokens": None}, old.name: {}}
+    assert "no limit of tokens: an answer may go on" in text(page(admin, old))
 
 
 @pytest.mark.parametrize(

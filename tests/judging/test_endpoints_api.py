@@ -64,6 +64,12 @@ def test_a_site_admin_sets_one_up_whose_key_is_never_told(
     assert Event.objects.filter(kind="endpoint", subject="judge").count() == 1
 
 
+def test_a_new_chat_gets_a_limit_of_tokens_that_the_answer_tells(admin: Client) -> None:
+    chat = GOOD | {"provider": "openai_compatible", "json_mode": "", "model": "gpt-5"}
+    made = post(admin, **chat | {"parameters": {}}).json()
+    assert made["parameters"] == made["sends"] == {"max_completion_tokens": 8192}
+
+
 @pytest.mark.parametrize(
     "wrong, field, words",
     [

@@ -184,6 +184,15 @@ def test_a_known_family_is_asked_as_one_for_which_somebody_says_so(project: Proj
 
 
 @pytest.mark.django_db
+def test_the_page_of_an_endpoint_says_what_is_left_to_the_provider(browser: Client) -> None:
+    for model, left in (("gpt-5-mini", True), ("gpt-5.1", False)):
+        endpoint = make_endpoint(NOBODY, model=model)
+        shown = text(browser.get(f"/endpoints/{endpoint.name}/"))
+        assert ("<code>temperature</code> is left to the provider" in shown) is left
+        assert ("temperature = 0" in shown) is not left
+
+
+@pytest.mark.django_db
 def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
     project = make_project(task_type="error-detection")
     make_responses(project, ["error", "no_error"])

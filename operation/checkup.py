@@ -101,8 +101,8 @@ def connections() -> Finding:
 
 def files() -> Finding:
     """Whether what is made while running can be kept, and pages find their style sheets."""
-    kept = [each for each in settings.VAR_DIR.iterdir() if each.is_dir()]
-    for folder in (settings.VAR_DIR, *kept):
+    made = settings.VAR_DIR.iterdir() if settings.VAR_DIR.is_dir() else ()
+    for folder in (settings.VAR_DIR, *(each for each in made if each.is_dir())):
         if not _can_write(folder):
             who = f"Let the user who runs this write there (uid {os.getuid()})."
             return wrong(f"{folder} cannot be written.", who)

@@ -33,7 +33,7 @@ def read(said: Any, strategy: Strategy) -> Given | None:
     """What a value says, or one for each metric; None for what the strategy never says."""
     output = strategy.step(strategy.last_step).output
     fields = said if isinstance(said, dict) else {output: said}
-    plain = replace(strategy, parser="", worded=False, explanation=False)
+    plain = replace(strategy, parser="", worded=False)
     spec = frames.calls(strategy, step=strategy.last_step)[0]
     reading = outputs.read(plain, json.dumps(fields), spec=spec)
     if reading.cause == "unparsable":

@@ -94,6 +94,17 @@ def test_what_is_taken_back_is_everybodys_again(lead: Membership, member: Member
     assert take(make_member(lead.project)).item == item
 
 
+def test_what_is_taken_back_finds_also_those_who_are_past_it(
+    lead: Membership, member: Membership
+) -> None:
+    kept, other = make_item(lead.project), make_member(lead.project)
+    make_item(lead.project)
+    reserve(lead, [kept], member)
+    say(other, take(other))
+    assigning.take_back(lead, member)
+    assert take(other).item == kept
+
+
 def test_an_item_that_the_person_holds_stays_theirs(lead: Membership, member: Membership) -> None:
     make_item(lead.project)
     reserve(lead, [Item.objects.get()], member)

@@ -166,6 +166,14 @@ def test_a_later_label_supersedes_and_an_earlier_one_joins_the_history(
     assert Resolution.objects.get(current=True).value == "invalid"
 
 
+@pytest.mark.parametrize(
+    "written", ["2025-03-01T12:30:00+02:30", "2025-03-01T10:00:00Z", "2025-03-01T10:00:00"]
+)
+def test_a_time_is_kept_in_utc_whatever_its_zone(project: Project, rows: Any, written: str) -> None:
+    run(rows(VALID | {"time": written}))
+    assert Label.objects.get().created_at.isoformat() == "2025-03-01T10:00:00+00:00"
+
+
 def test_the_same_time_with_another_answer_is_a_contradiction(project: Project, rows: Any) -> None:
     said = run(rows(VALID, VALID | {"choice": "invalid"}))
     assert "line 2, time: is that of another label of this rater" in said

@@ -472,6 +472,16 @@ def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> Non
     assert jobs.due(timezone.now() + LEASE + timedelta(seconds=1)) == [job.pk]
 
 
+def test_an_import_that_takes_too_long_ends_and_says_what_to_do(
+    lead: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "AT_ONCE", 10)
+    monkeypatch.setattr(jobs, "LONGEST", timedelta())
+    job = send(lead, keyed("a"))
+    assert not jobs.work(job.pk)
+    assert "It took longer than 0:00:00. Split the file." in page(lead, job)
+
+
 def test_an_import_tells_the_worker_at_each_part_of_the_file_that_it_gets_on(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,11 @@ def test_what_only_looks_like_a_formula_stays_text(text: str) -> None:
     assert "data-tex" not in rendering.render(text, "math")
 
 
+@pytest.mark.parametrize("text", [r"\[\[x\]", r"\[x \[y\]"])
+def test_a_formula_with_an_opening_sign_in_it_is_no_block_of_its_own(text: str) -> None:
+    assert rendering.render(text, "math").startswith("<p>")
+
+
 def test_plain_text_is_escaped_and_keeps_its_lines() -> None:
     assert rendering.render("a <b>\n\n  c", "plain") == "a &lt;b&gt;\n\n  c"
 

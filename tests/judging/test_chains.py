@@ -85,6 +85,11 @@ def test_a_later_step_shows_what_the_one_before_it_said(chain: Run) -> None:
     assert found == {"1 ants", "2 ants"}
 
 
+def test_what_a_step_said_is_shown_alike_whatever_order_a_database_keeps_it_in() -> None:
+    assert rendering.as_text({"b": 1.5, "a": [2]}) == '{"a": [2], "b": 1.5}'
+    assert [rendering.as_text(said) for said in (2.0, 0.25, "two")] == ["2", "0.25", "two"]
+
+
 def test_a_step_that_cannot_be_read_leaves_the_item_missing_for_that(chain: Run) -> None:
     answer(chain, "<RESULT>ants</RESULT>", finish="length", number=1)
     answer_as(chain, by_step)

@@ -81,6 +81,15 @@ def test_everything_that_can_be_said_is_kept(
     assert keys < {"item-1", "item-2", "item-3"}
 
 
+@pytest.mark.parametrize("said, votes", [("repeats", False), ("votes", True)])
+def test_whether_samples_vote_is_for_the_run_to_say(
+    browser: Client, project: Project, judge: Endpoint, said: str, votes: bool
+) -> None:
+    make_items(project, 1)
+    sent(browser, samples=3, votes=said)
+    assert Run.objects.get().pinned["own"] == {"votes": votes}
+
+
 def test_several_strategies_are_several_runs(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:

@@ -110,6 +110,14 @@ def test_a_folder_that_cannot_be_written_is_named(
     assert str(tmp_path / "exports") in found.says
 
 
+def test_a_folder_that_is_none_is_told_in_one_piece_however_long_its_name(
+    settings: SimpleNamespace, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path / ("folder-" * 20)
+    settings.VAR_DIR.write_text("a file")
+    assert f"{settings.VAR_DIR} cannot be written." in told("files")
+
+
 def refuse() -> None:
     raise PermissionError
 

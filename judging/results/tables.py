@@ -31,6 +31,7 @@ from judging.results import (
     sensing,
     verdicts,
 )
+from judging.results.counting import run_columns
 from judging.results.kinds import (
     MANY,
     RUN,
@@ -187,7 +188,7 @@ def calls(project: Project) -> Iterator[dict[str, Any]]:
     bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
     found = Call.objects.order_by("outcome__item__position", "pk")
     whole = found.select_related(*named).defer(*bulky).prefetch_related("request__reply__readings")
-    for run in Run.objects.in_project(project).order_by("number"):
+    for run in Run.objects.in_project(project).for_results():
         for ids in in_parts(found.filter(run=run)):
             for call in whole.filter(pk__among=ids):
                 yield {**_call(run, call), **_reply(run, call.request)}
@@ -208,9 +209,7 @@ def outcomes(project: Project) -> Iterator[dict[str, Any]]:
 
 def _outcome(run: Run, outcome: Any) -> dict[str, Any]:
     return {
-        "run": run.number,
-        "endpoint": run.endpoint.name,
-        "strategy": run.strategy.slug,
+        **run_columns(run),
         "item": outcome.item.key,
         "revision": outcome.revision.number,
         "ability": outcome.ability,
@@ -230,11 +229,13 @@ def _outcome(run: Run, outcome: Any) -> dict[str, Any]:
 def _call(run: Run, call: Call) -> dict[str, Any]:
     request = call.request
     return {
-        "run": run.number,
+        **run_columns(run),
         "item": call.outcome.item.key,
         "revision": call.outcome.revision.number,
         "role": call.role,
         "order": call.order,
+        "axis": call.axis,
+        "step": call.step,
         "sample": call.sample,
         "request": request.digest,
         "state": request.state,
@@ -268,9 +269,9 @@ def _reply(run: Run, request: Request) -> dict[str, Any]:
 
 
 _CALLS = (
-    "run", "item", "revision", "role", "order", "sample", "request", "state", "attempts",
-    "failure", "message", "finish", "model", "text", "tokens_in", "tokens_out", "cost",
-    "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
+    "run", "endpoint", "strategy", "item", "revision", "role", "order", "axis", "step", "sample",
+    "request", "state", "attempts", "failure", "message", "finish", "model", "text", "tokens_in",
+    "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
     "sends",
 )  # fmt: skip
 _OUTCOMES = (
@@ -280,7 +281,9 @@ _OUTCOMES = (
 
 KINDS = {
     **annotation_tables.KINDS,
-    **dict.fromkeys(("run", "sample", "attempts", "tokens_in", "tokens_out"), "int"),
+    **dict.fromkeys(
+        ("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"), "int"
+    ),
     "cost": "float",
     "score_invariant": "bool",
     "asked_at": "time",

@@ -1,11 +1,16 @@
 """Rows that are exported: keys and texts as they were, nothing that only the database knows."""
 
+import csv
 import json
+from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project, Resolution
+from formats.writers import write_file
 from judging.models import Run
 from judging.providers.errors import Rejected
 from judging.results import tables
@@ -14,6 +19,9 @@ from tests.builders import make_project
 from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
 
 pytestmark = pytest.mark.django_db
+
+# What tells the calls of a project apart.
+TOLD_APART = ("run", "item", "role", "order", "axis", "step", "sample")
 
 
 @pytest.fixture
@@ -27,6 +35,14 @@ def run(project: Project) -> Run:
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
     runs.plan(run)
     return run
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file as others read it."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream)) if path.suffix == ".csv" else [*map(json.loads, stream)]
 
 
 def test_a_call_has_its_reply_and_what_was_read_in_it(project: Project, run: Run) -> None:
@@ -86,6 +102,27 @@ def test_outcomes_along_several_axes_of_an_item_say_which_they_are_of(project: P
         (item, axis) for item in ("item-1", "item-2") for axis in axes
     ]
     assert [axis for _, axis, counted in found if counted] == ["hallucination"] * 2
+
+
+def test_calls_along_axes_and_of_several_runs_are_told_apart_in_every_format(
+    project: Project, tmp_path: Path
+) -> None:
+    make_items(project, 2)
+    for name in ("a", "b"):
+        runs.plan(make_run(project, make_endpoint("https://judge.invalid/v1", name=name), "axis"))
+    table = tables.EXPORTS["calls"]
+    for form in ("csv", "jsonl", "parquet"):
+        path = tmp_path / f"calls.{form}"
+        count = write_file(form, table.rows(project), table.columns, path, tables.KINDS)
+        rows = read(path)
+        told = {tuple(str(row[name]) for name in TOLD_APART) for row in rows}
+        # Two runs, two items, gold and perturbed answer, four axes.
+        assert len(told) == len(rows) == count == 32
+        assert {(row["endpoint"], row["strategy"]) for row in rows} == {
+            ("a", "axis"),
+            ("b", "axis"),
+        }
+    assert {type(row["step"]) for row in rows} == {int}
 
 
 @pytest.mark.parametrize("name", ["calls", "outcomes"])

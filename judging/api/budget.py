@@ -15,16 +15,21 @@ from annotation.models import Project
 from judging.models import Run
 from judging.running import budgeting
 from judging.running.budgeting import Spending, Standing
+from judging.running.spending import PLACES
+
+
+def _cap_field(**options: Any) -> serializers.DecimalField:
+    return serializers.DecimalField(max_digits=14, decimal_places=6, allow_null=True, **options)
 
 
 def _money(**options: Any) -> serializers.DecimalField:
-    return serializers.DecimalField(max_digits=14, decimal_places=6, **options)
+    return serializers.DecimalField(max_digits=20, decimal_places=PLACES, **options)
 
 
 class CapSerializer(serializers.Serializer[Any]):
     """What a project may spend in all; null for any amount."""
 
-    cap = _money(allow_null=True, min_value=0)
+    cap = _cap_field(min_value=0)
 
 
 class SpendingSerializer(serializers.Serializer[Spending]):
@@ -34,7 +39,7 @@ class SpendingSerializer(serializers.Serializer[Spending]):
     run = serializers.IntegerField(source="run.number")
     endpoint = serializers.CharField(source="run.endpoint.name")
     strategy = serializers.CharField(source="run.strategy.slug")
-    cap = _money(source="run.cap", allow_null=True)
+    cap = _cap_field(source="run.cap")
     spent = _money(allow_null=True)
     reserved = _money(source="run.reserved")
     replies = serializers.IntegerField()
@@ -46,7 +51,7 @@ class StandingSerializer(serializers.Serializer[Standing]):
     the cap, `left` may still be reserved. `unknown` replies came at an unknown price; `spent` is
     null where nothing is known."""
 
-    cap = _money(allow_null=True)
+    cap = _cap_field()
     spent = _money(source="known", allow_null=True)
     counted = _money()
     reserved = _money()

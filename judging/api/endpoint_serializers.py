@@ -84,4 +84,4 @@ class TriedSerializer(serializers.Serializer[Tried]):
     tokens_in = serializers.IntegerField(allow_null=True)
     tokens_out = serializers.IntegerField(allow_null=True)
     seconds = serializers.FloatField(allow_null=True)
-    cost = serializers.DecimalField(max_digits=20, decimal_places=6, allow_null=True)
+    cost = serializers.DecimalField(max_digits=20, decimal_places=12, allow_null=True)

@@ -161,7 +161,7 @@ class ReplySerializer(serializers.Serializer[Reply]):
     model = serializers.CharField(allow_blank=True)
     tokens_in = serializers.IntegerField(allow_null=True)
     tokens_out = serializers.IntegerField(allow_null=True)
-    cost = serializers.DecimalField(max_digits=14, decimal_places=6, allow_null=True)
+    cost = serializers.DecimalField(max_digits=20, decimal_places=12, allow_null=True)
     asked_at = serializers.DateTimeField()
     seconds = serializers.FloatField()
 

@@ -147,7 +147,7 @@ class PinnedRunSerializer(RunSerializer):
     sources = serializers.SerializerMethodField()
     digest = serializers.CharField()
     cap = serializers.DecimalField(max_digits=14, decimal_places=6, allow_null=True)
-    spent = serializers.DecimalField(max_digits=14, decimal_places=6)
+    spent = serializers.DecimalField(max_digits=20, decimal_places=12)
 
     def get_sources(self, run: Run) -> list[int]:
         return list(run.sources.order_by("number").values_list("number", flat=True))

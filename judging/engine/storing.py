@@ -110,7 +110,6 @@ def _store_replies(
         return
     # As the columns take them: objects of the model took five times as long.
     as_time = connection.ops.adapt_datetimefield_value
-    as_price = connection.ops.adapt_decimalfield_value
     stored = as_time(now)
     rows = [
         (
@@ -120,7 +119,7 @@ def _store_replies(
             storable(answer.model)[:200],
             _countable(answer.tokens_in),
             _countable(answer.tokens_out),
-            as_price(price, 14, 6),
+            price,
             as_time(answer.started),
             answer.seconds,
             stored,

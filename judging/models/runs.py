@@ -18,8 +18,8 @@ class Budget(models.Model):
 
     project = models.OneToOneField("annotation.Project", models.PROTECT, related_name="budget")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
-    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)
-    spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    spent = models.DecimalField(max_digits=20, decimal_places=12, default=0)
 
     def __str__(self) -> str:
         return f"budget of {self.project}"
@@ -75,8 +75,8 @@ class Run(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
     reason = models.TextField(blank=True, help_text="Why it is paused, in words.")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
-    reserved = models.DecimalField(max_digits=14, decimal_places=6, default=0)
-    spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    spent = models.DecimalField(max_digits=20, decimal_places=12, default=0)
     member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)

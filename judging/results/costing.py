@@ -1,11 +1,13 @@
 """What runs cost, and what a detected error costs."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from judging.models import Call, Outcome, Reply, Run
 from judging.results import counting, progress
 from judging.results.counting import when
+from judging.running.spending import PLACES
 
 COLUMNS = (
     "total", "missing", "calls", "tokens", "cost", "per_detected", "reason",
@@ -24,8 +26,8 @@ def costs(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `total`, `missing` and `detected` are of the items with an error alone, calls, tokens and money
     of all items. A request that several calls share counts once. `cost` is what all its replies
-    cost, whichever run paid for them, `paid` what this run paid. `per_detected` is cost by
-    detected error items.
+    cost, whichever run paid for them, `paid` what this run paid, None where no price of any reply
+    is known; both as they are stored, to 15 digits. `per_detected` is cost by detected error items.
     Unknown tokens and prices make a dash, and `without_tokens` and `without_price` count the
     replies. A run without calls, such as a vote, has dashes.
     """
@@ -53,14 +55,16 @@ def _judged(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """Calls, and each request and reply once, of each run that has any."""
+    """Calls, and each request and reply once, of each run that has any; money in units of its last
+    place, since SQLite adds up fractions with a rest that depends on their order."""
     if not runs:
         return {}
     listed = ", ".join(str(run.pk) for run in runs)
     unknown = "p.tokens_in IS NULL OR p.tokens_out IS NULL"
     statement = f"""
         SELECT u.run_id, SUM(u.n) AS calls, COUNT(*) AS requests, COUNT(p.id) AS answered,
-            SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out, SUM(p.cost) AS cost,
+            SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out,
+            SUM(CAST(ROUND(p.cost * {10**PLACES}) AS BIGINT)) AS cost,
             SUM({when(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
             SUM({when("p.id IS NOT NULL AND p.cost IS NULL")}) AS without_price
         FROM (
@@ -73,10 +77,13 @@ def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -> dict[str, Any]:
-    said = {name: counting.whole(one) for name, one in (asked or {}).items() if one is not None}
+    said = {name: int(one) for name, one in (asked or {}).items() if one is not None}
     detected = int(judged.get("detected", 0))
     answered = said.get("answered", 0)
-    cost = said["cost"] if answered and not said["without_price"] else None
+    cost = None
+    if answered and not said["without_price"]:
+        cost = _number(Decimal(said["cost"]).scaleb(-PLACES))
+    unknown = answered > 0 and answered == said["without_price"]
     counted = answered and not said["without_tokens"]
     tokens = (said["tokens_in"], said["tokens_out"]) if counted else None
     return {
@@ -92,9 +99,15 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
         "tokens_in": tokens[0] if tokens else None,
         "tokens_out": tokens[1] if tokens else None,
         **{name: said.get(name) for name in ("without_tokens", "without_price")},
-        "paid": float(run.spent),
+        "paid": None if unknown else _number(run.spent),
         "detected": detected,
     }
+
+
+def _number(money: Decimal) -> float:
+    """Money as a number, of which SQLite keeps 15 digits: the same wherever it was stored."""
+    number = float(f"{money:.15g}")
+    return int(number) if number.is_integer() else number
 
 
 def _reason(answered: float, cost: float | None, detected: float) -> str | None:

@@ -20,7 +20,8 @@ from judging.providers.prices import estimate
 from judging.querysets import Held
 
 ZERO = Decimal(0)
-PLACES = 6
+# A price has six decimals and is that of a million tokens, so no cost needs more.
+PLACES = 12
 _SMALLEST = Decimal(1).scaleb(-PLACES)
 
 

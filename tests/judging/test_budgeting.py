@@ -92,12 +92,12 @@ def test_a_budget_is_read_and_set_in_the_api(
     asked(project, price=None, items=1)
     said = program.get(API).json()
     assert said["project"]["cap"] is None
-    assert (said["project"]["spent"], said["project"]["unknown"]) == ("0.003000", 3)
-    assert [one["spent"] for one in said["runs"]] == ["0.003000", None]
+    assert (said["project"]["spent"], said["project"]["unknown"]) == ("0.003000000000", 3)
+    assert [one["spent"] for one in said["runs"]] == ["0.003000000000", None]
     assert program.put(API, {"cap": "2"}, content_type="application/json").status_code == 403
     by_lead = api_client(lead)
     set_to = by_lead.put(API, {"cap": "2"}, content_type="application/json").json()
-    assert (set_to["project"]["cap"], set_to["project"]["left"]) == ("2.000000", "1.997000")
+    assert (set_to["project"]["cap"], set_to["project"]["left"]) == ("2.000000", "1.997000000000")
     assert by_lead.put(API, {}, content_type="application/json").status_code == 422
     none = by_lead.put(API, {"cap": None}, content_type="application/json").json()
     assert none["project"]["left"] is None
@@ -119,8 +119,8 @@ def test_the_command_says_and_sets_the_same(project: Project) -> None:
         return out.getvalue().splitlines()
 
     assert say("--cap", "1.5")[0].startswith("cap 1.5")
-    assert "spent 0.003000, 0 of 2 replies at unknown prices" in say()[1]
-    assert say("--cap", "none")[0].startswith("cap none, spent 0.003000, reserved 0")
+    assert "spent 0.003000000000, 0 of 2 replies at unknown prices" in say()[1]
+    assert say("--cap", "none")[0].startswith("cap none, spent 0.003000000000, reserved 0")
 
 
 def test_more_runs_cost_no_more_queries(

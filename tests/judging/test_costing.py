@@ -1,5 +1,7 @@
 """What runs cost, against sums that were made by hand."""
 
+from decimal import Decimal
+
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
@@ -40,6 +42,17 @@ def test_a_request_that_several_calls_share_costs_once(project: Project) -> None
     assert (row["per_detected"], row["reason"]) == (0.75, None)
 
 
+def test_cost_and_what_the_run_paid_agree_to_the_last_digit(project: Project) -> None:
+    make_items(project, 3)
+    prices = {"price_in": Decimal("0.1"), "price_out": Decimal("0.41")}
+    run = make_run(project, make_endpoint("https://judge.invalid/v1", **prices))
+    runs.plan(run)
+    answer(run, tokens_in=100, tokens_out=50)
+    (row,) = costing.costs(Run.objects.for_results())
+    # Three calls of 100 x 0.1 / 10^6 + 50 x 0.41 / 10^6 = 0.0000305.
+    assert (row["cost"], row["paid"]) == (0.0000915, 0.0000915)
+
+
 def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:
     make_items(project, 1)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
@@ -47,6 +60,7 @@ def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:
     answer(run, tokens_in=None)
     (row,) = costing.costs([run])
     assert (row["cost"], row["per_detected"], row["tokens"]) == (None, None, None)
+    assert row["paid"] is None
     assert (row["without_price"], row["without_tokens"]) == (2, 2)
     assert row["reason"] == "replies without a price"
 

@@ -12,7 +12,7 @@ from annotation.models import Event, Project
 from judging.engine import storing
 from judging.engine.leasing import LEASE
 from judging.engine.storing import Result
-from judging.models import Budget, Endpoint, Request, Run
+from judging.models import Budget, Endpoint, Reply, Request, Run
 from judging.providers.errors import Rejected, ServerTrouble
 from judging.running import runs, spending
 from tests.builders import make_member, make_project
@@ -220,15 +220,15 @@ def test_prices_that_were_taken_away_stop_a_capped_run(project: Project) -> None
     assert f"the prices of {run.endpoint.name} are unknown" in run.reason
 
 
-def test_prices_below_what_a_column_holds_are_rounded_up_before_and_add_up(
-    project: Project,
-) -> None:
+def test_costs_far_below_a_millionth_are_kept_and_add_up(project: Project) -> None:
     make_items(project, 5)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal("0.000123"), price_out=Decimal("0.05"))
     run = make_run(project, endpoint, cap=Decimal(1))
     runs.plan(run)
-    answer(run)
-    assert money(run)[0] == 0
+    answer(run, tokens_in=250, tokens_out=1)
+    # 250 x 0.000123 / 10^6 + 1 x 0.05 / 10^6, five times.
+    assert set(Reply.objects.values_list("cost", flat=True)) == {Decimal("0.00000008075")}
+    assert money(run) == (0, Decimal("0.00000040375"))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,6 +3,7 @@
 import json
 import zipfile
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Item, Project
-from judging.models import Run
+from judging.models import Reply, Run
 from judging.paper import freezing
 from judging.paper.freezing import Wanted
 from judging.running import runs as running
@@ -71,9 +72,13 @@ def ask(project: Project) -> Run:
     running.plan(run)
     answer(run, '{"score": 7}', number=9, model="judge-1-0613")
     answer(run, "I would rather not say.", model="judge-1-0613")
-    for call in run.calls.select_related("request__reply"):
-        reply = call.request.reply
-        type(reply).objects.filter(pk=reply.pk).update(cost="0.001250")
+    spent = Decimal(0)
+    for place, reply in enumerate(Reply.objects.filter(request__calls__run=run).order_by("pk")):
+        # Twelve decimals, whose sum in binary fractions has a rest.
+        cost = round(Decimal("0.0000305") / (place + 1), 12)
+        spent += cost
+        Reply.objects.filter(pk=reply.pk).update(cost=cost)
+    Run.objects.filter(pk=run.pk).update(spent=spent)
     return run
 
 

@@ -356,3 +356,14 @@ def test_writers_at_once_do_not_wait_for_each_other(project: Project, second: An
             cursor.execute(change, [two.pk])
         # The other has committed, this one has not.
     assert touches.counts([subject])[subject] == before + 2
+
+
+@pytest.mark.django_db
+def test_a_chart_whose_figures_are_being_made_is_no_error_in_the_log(
+    judged: Project, browser: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        sent = browser.get("/projects/fbi/results/overview/chart.svg")
+    assert (sent.status_code, sent.content[:26]) == (503, b"The figures are being made")
+    told = [one.levelname for one in caplog.records if one.name == "django.request"]
+    assert set(told) <= {"INFO"}

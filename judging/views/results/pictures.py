@@ -5,6 +5,7 @@ from threading import BoundedSemaphore
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.utils.log import log_response
 from django.views.decorators.http import require_GET
 
 from annotation import access
@@ -40,7 +41,7 @@ def download(request: HttpRequest, slug: str, page: str, picture: str) -> HttpRe
     for one in making:
         tasks.ring_for(one)
     if making:
-        return _told("The figures are being made. Try again in a moment.", LATER)
+        return _soon(request, "The figures are being made. Try again in a moment.")
     drawing = drawn(wish, [one.rows for one in answers if isinstance(one, figures.Made)])
     if drawing is None:
         return _told("The chosen runs have nothing to draw yet.", NOTHING)
@@ -90,6 +91,13 @@ def _file(drawing: Drawing, name: str, form: str) -> HttpResponse:
         _PLACES.release()
     response = HttpResponse(made, content_type=files.TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return response
+
+
+def _soon(request: HttpRequest, words: str) -> HttpResponse:
+    """What nobody did wrong: Django would put each 503 into the log as an error."""
+    response = _told(words, LATER)
+    log_response(words, response=response, request=request, level="info")
     return response
 
 

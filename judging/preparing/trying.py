@@ -17,8 +17,6 @@ from judging.providers.keys import key_from
 from judging.providers.parameters import refused
 from judging.providers.prices import cost
 
-# A page waits for the answer.
-LONGEST = 20.0
 SCHEMA = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
@@ -83,7 +81,7 @@ def _remedy(endpoint: Endpoint, words: str) -> str:
 
 
 async def _asked(endpoint: Endpoint, key: str, body: bytes) -> Answer:
-    target = Target(endpoint.address, key, min(endpoint.timeout, LONGEST))
+    target = Target(endpoint.address, key, endpoint.timeout)
     async with connect(settings.EVALUATOR_HOSTS) as session:
         return await PROVIDERS[endpoint.provider].ask(session, target, body)
 

@@ -8,6 +8,7 @@ from django.test import Client
 
 from annotation.models import ApiToken, Event
 from judging.models import Endpoint, Reply
+from judging.providers import transport
 from tests.builders import Cast, cast, make_account
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator
@@ -185,6 +186,21 @@ def test_a_test_call_shows_reply_tokens_seconds_and_cost(
     assert tried.cost == Decimal(tried.tokens_in * 10 + tried.tokens_out * 20).scaleb(-6)
     assert "It answers." in text(answer)
     assert not Reply.objects.exists()
+
+
+def test_a_test_call_waits_as_long_as_a_run_does(
+    admin: Client, evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    real = transport._timeout
+    monkeypatch.setattr(
+        transport, "_timeout", lambda seconds: waited.append(seconds) or real(seconds)
+    )
+    endpoint = make_endpoint(evaluator, timeout=90)
+    answer = admin.post(f"/endpoints/{endpoint.name}/test/")
+    assert "It answers." in text(answer)
+    assert waited == [90]
+    assert "as long as a run does, 90 seconds." in text(answer)
 
 
 def test_a_test_call_that_fails_shows_the_words_of_the_provider(

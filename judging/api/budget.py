@@ -33,8 +33,8 @@ class CapSerializer(serializers.Serializer[Any]):
 
 
 class SpendingSerializer(serializers.Serializer[Spending]):
-    """What a run cost: `unknown` of its `replies` came at an unknown price. `spent` is null where
-    nothing is known."""
+    """What a run cost: `unknown` of its `replies` came at an unknown price, and took so many
+    `unknown_tokens`. `spent` is null where nothing is known."""
 
     run = serializers.IntegerField(source="run.number")
     endpoint = serializers.CharField(source="run.endpoint.name")
@@ -42,22 +42,24 @@ class SpendingSerializer(serializers.Serializer[Spending]):
     cap = _cap_field(source="run.cap")
     spent = _money(allow_null=True)
     reserved = _money(source="run.reserved")
-    replies = serializers.IntegerField()
-    unknown = serializers.IntegerField()
+    replies = serializers.IntegerField(source="paid.replies")
+    unknown = serializers.IntegerField(source="paid.unknown")
+    unknown_tokens = serializers.IntegerField(source="paid.tokens")
 
 
 class StandingSerializer(serializers.Serializer[Standing]):
     """Money in the currency of the endpoints' prices. `counted` of what is spent is held against
-    the cap, `left` may still be reserved. `unknown` replies came at an unknown price; `spent` is
-    null where nothing is known."""
+    the cap, `left` may still be reserved. `unknown` of the `replies` came at an unknown price, and
+    took so many `unknown_tokens`; `spent` is null where nothing is known."""
 
     cap = _cap_field()
     spent = _money(source="known", allow_null=True)
     counted = _money()
     reserved = _money()
     left = _money(allow_null=True)
-    replies = serializers.IntegerField()
-    unknown = serializers.IntegerField()
+    replies = serializers.IntegerField(source="paid.replies")
+    unknown = serializers.IntegerField(source="paid.unknown")
+    unknown_tokens = serializers.IntegerField(source="paid.tokens")
 
 
 class BudgetSerializer(serializers.Serializer[Any]):

@@ -9,6 +9,7 @@ from judging.engine.watching import Pace, Progress, Watched
 from judging.forms.starting import MOST_KEYS
 from judging.models import Outcome, Run
 from judging.prompts.declaring import MAX_EXAMPLES, MAX_SAMPLES
+from judging.running.tallies import Paid
 
 
 class _Name(serializers.CharField):
@@ -153,6 +154,16 @@ class PinnedRunSerializer(RunSerializer):
         return list(run.sources.order_by("number").values_list("number", flat=True))
 
 
+class PaidSerializer(serializers.Serializer[Paid]):
+    """Of a run's `replies`, whichever run asked for them: `unknown` came at an unknown price, and
+    took so many `unknown_tokens`; `charged` cost something, the others nothing."""
+
+    replies = serializers.IntegerField()
+    unknown = serializers.IntegerField()
+    unknown_tokens = serializers.IntegerField(source="tokens")
+    charged = serializers.IntegerField()
+
+
 class RunPaceSerializer(serializers.Serializer[Pace]):
     """What is answered a second now, and the seconds until the rest is; null if nothing comes."""
 
@@ -166,7 +177,8 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
 
     `unattended`: something is due and no worker is alive. `paused_until`: the evaluator
     asked not to be called before. `steps` can be taken now. `refused` is a parameter of ours that
-    the evaluator refused: `ask-without/` starts the same run without it.
+    the evaluator refused: `ask-without/` starts the same run without it. `run.spent` leaves out
+    what replies of an unknown price cost; `paid` says how many there are.
     """
 
     run = PinnedRunSerializer()
@@ -179,6 +191,7 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
     steps = serializers.ListField(child=serializers.CharField())
     pace = RunPaceSerializer()
     refused = serializers.CharField(allow_blank=True)
+    paid = PaidSerializer(source="run.counted.paid")
 
 
 class OutcomeSerializer(serializers.Serializer[Outcome]):

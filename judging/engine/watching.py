@@ -102,8 +102,9 @@ class Watched:
 
 
 def watch(run: Run) -> Watched:
-    """Where the run stands now; of a run that is being asked as of a moment ago."""
+    """Where the run stands now, and `counted`; of a run that is being asked as of a moment ago."""
     now = timezone.now()
+    tallies.with_items([run], now)
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
     paused_until = run.endpoint.paused_until if paused else None
     counted = _counted(run, now)

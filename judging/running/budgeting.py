@@ -4,31 +4,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, Sum
+from django.db.models import Sum
 
 from annotation import writing
 from annotation.models import Account, Event, Membership, Project
 from judging.errors import Refused
-from judging.models import Budget, Call, Run
-from judging.querysets import CallQuerySet
+from judging.models import Budget, Run
+from judging.running import tallies
 from judging.running.moving import record
 from judging.running.spending import PLACES, ZERO, money
-
-REQUESTS = Count("request", distinct=True)
+from judging.running.tallies import Paid
 
 
 @dataclass(frozen=True)
 class Spending:
-    """What a run that asks cost so far; `unknown` of its `replies` came at an unknown price."""
+    """What a run that asks cost so far, and what is known of the price of its replies."""
 
     run: Run
-    replies: int
-    unknown: int
+    paid: Paid
 
     @property
     def spent(self) -> Decimal | None:
         """What is known to be spent; None where there are replies and no price of any is known."""
-        return None if self.unknown and self.unknown == self.replies else self.run.spent
+        return None if self.paid.is_unknown else self.run.spent
+
+    @property
+    def words(self) -> str:
+        return in_words(self.run.spent, self.paid)
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,15 @@ class Standing:
     """Where a project stands with its money, in the currency of the endpoints' prices.
 
     `spent` and `reserved` are sums over all of its runs. Of `spent`, `counted` is held against
-    the `cap`: a cap from before this was reckoned leaves out what was spent before it. `unknown`
-    replies came at a price that nobody knows, so that no cap could count them.
+    the `cap`: a cap from before this was reckoned leaves out what was spent before it. `paid` is
+    what is known of the price of their replies; no cap could count those of an unknown one.
     """
 
     cap: Decimal | None
     spent: Decimal
     counted: Decimal
     reserved: Decimal
-    unknown: int
-    replies: int
+    paid: Paid
 
     @property
     def left(self) -> Decimal | None:
@@ -55,29 +56,42 @@ class Standing:
     @property
     def known(self) -> Decimal | None:
         """What is known to be spent; None where there are replies and no price of any is known."""
-        return None if self.unknown and self.unknown == self.replies else self.spent
+        return None if self.paid.is_unknown else self.spent
+
+    @property
+    def words(self) -> str:
+        return in_words(self.spent, self.paid)
+
+
+def in_words(spent: Decimal, paid: Paid) -> str:
+    """What is spent, for people: an unknown price is no 0, and a price of 0 is no unknown one."""
+    tokens = f" ({paid.tokens:,} tokens)" if paid.tokens else ""
+    if paid.is_unknown:
+        return f"unknown{tokens}"
+    said = money(spent) if spent or paid.charged or not paid.replies else "free"
+    if not paid.unknown:
+        return said
+    return f"{said}, unknown for {paid.unknown:,} of {paid.replies:,} replies{tokens}"
 
 
 def standing(project: Project) -> Standing:
     """Cap, spent and reserved of a project."""
     budget = Budget.objects.filter(project=project).first()
     spent, reserved = _sums(project)
+    asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).order_by()
     return Standing(
         cap=budget.cap if budget else None,
         spent=spent,
         counted=budget.spent if budget else spent,
         reserved=reserved,
-        unknown=_replies(project).filter(request__reply__cost=None).aggregate(n=REQUESTS)["n"],
-        replies=_replies(project).aggregate(n=REQUESTS)["n"],
+        paid=tallies.paid_together(list(asked.values_list("pk", flat=True))),
     )
 
 
 def spendings(runs: Sequence[Run]) -> list[Spending]:
     """What each of the runs cost. A reply that several share counts in each of them."""
-    found = Call.objects.filter(run__in=runs, request__reply__isnull=False).order_by()
-    replies = dict(found.values_list("run").annotate(n=REQUESTS))
-    unknown = dict(found.filter(request__reply__cost=None).values_list("run").annotate(n=REQUESTS))
-    return [Spending(run, replies.get(run.pk, 0), unknown.get(run.pk, 0)) for run in runs]
+    paid = tallies.paid_by([run.pk for run in runs])
+    return [Spending(run, paid.get(run.pk, Paid())) for run in runs]
 
 
 def set_cap(
@@ -135,13 +149,8 @@ def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
             " Budget."
         )
     Run.objects.filter(pk=run.pk).update(cap=cap)
-    old, new = {"cap": money(held.cap)}, {"cap": money(cap)}
+    old, new = ({"cap": f"{one.normalize():f}"} for one in (held.cap, cap))
     record("run cap", run, member, old=old, new=new)
-
-
-def _replies(project: Project) -> CallQuerySet:
-    asked = Call.objects.filter(run__project=project, run__kind=Run.Kind.ASKED)
-    return asked.filter(request__reply__isnull=False).order_by()
 
 
 def _sums(project: Project) -> tuple[Decimal, Decimal]:

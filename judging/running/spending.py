@@ -44,8 +44,16 @@ def foreseen(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
 
 
 def money(amount: Decimal) -> str:
-    """An amount in words for people, without zeros at the end."""
-    return f"{amount.normalize():f}"
+    """An amount in words for people, without zeros at the end: six decimals, and four digits of
+    what is less than a thousandth, so that it does not look like nothing."""
+    places = max(6, 3 - amount.adjusted()) if amount else 0
+    said = f"{amount:,.{places}f}"
+    return said.rstrip("0").rstrip(".") if places else said
+
+
+def about(amount: Decimal | float) -> str:
+    """An amount that is roughly known: two decimals, and four digits of what is less than 1."""
+    return f"{amount:,.2f}" if amount >= 1 else money(Decimal(f"{amount:.3e}"))
 
 
 def is_capped(run: Run) -> bool:

@@ -5,22 +5,41 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+
 from annotation import writing
 from judging import touches
-from judging.models import Outcome, Run, Tally
+from judging.models import Call, Outcome, Reply, Run, Tally
 
 Kind = Tally.Kind
 Counts = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Paid:
+    """What is known of the price of replies, each of which counts once: `unknown` of them came at
+    an unknown price, with so many `tokens` in and out as were told; `charged` cost something."""
+
+    replies: int = 0
+    unknown: int = 0
+    tokens: int = 0
+    charged: int = 0
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether there are replies and no price of any is known."""
+        return 0 < self.replies == self.unknown
+
+
+@dataclass(frozen=True)
 class Items:
     """How many items a run has, and how many of them are not decided yet, or missing; along
-    several axes each counts once."""
+    several axes each counts once. `paid` is of its replies, whichever run asked for them."""
 
     items: int = 0
     pending: int = 0
     missing: int = 0
+    paid: Paid = Paid()
 
 
 def states(runs: Iterable[Run]) -> dict[int, str]:
@@ -85,7 +104,7 @@ def let_go(run: Run) -> None:
 
 
 def with_items(runs: Iterable[Run], now: datetime) -> list[Run]:
-    """The runs with `counted`, in three queries at most and a write."""
+    """The runs with `counted`, in four queries at most and a write."""
     listed = list(runs)
     states_ = states(listed)
     known = kept(Kind.ITEMS, states_, now)
@@ -94,11 +113,46 @@ def with_items(runs: Iterable[Run], now: datetime) -> list[Run]:
         keep(Kind.ITEMS, states_, counted)
         known |= counted
     for run in listed:
-        run.counted = Items(**known[run.pk])
+        counts = known[run.pk]
+        run.counted = Items(**{**counts, "paid": Paid(**counts["paid"])})
     return listed
 
 
 def count_items(runs: Sequence[int]) -> dict[int, Counts]:
-    """The counts of `Items` by the id of the run, from its outcomes, in one query."""
-    found = Outcome.objects.filter(run__in=runs).count_items()
-    return {pk: asdict(Items()) for pk in runs} | {row.pop("run"): row for row in found}
+    """The counts of `Items` by the id of the run, from its outcomes and replies, in two queries."""
+    found = {row.pop("run"): row for row in Outcome.objects.filter(run__in=runs).count_items()}
+    paid = paid_by(runs)
+    nothing = Items()
+    return {
+        pk: {**asdict(nothing), **found.get(pk, {}), "paid": asdict(paid.get(pk, nothing.paid))}
+        for pk in runs
+    }
+
+
+def paid_by(runs: Sequence[int]) -> dict[int, Paid]:
+    """What is known of the price of the replies of each run that has any, by its id; a reply that
+    runs share is one of each."""
+    return _paid("run_id", runs)
+
+
+def paid_together(runs: Sequence[int]) -> Paid:
+    """The same of all of them together; a reply that runs share is one."""
+    return _paid("0", runs).get(0, Paid())
+
+
+def _paid(whose: str, runs: Sequence[int]) -> dict[int, Paid]:
+    if not runs:
+        return {}
+    tokens = "COALESCE(p.tokens_in, 0) + COALESCE(p.tokens_out, 0)"
+    with connection.cursor() as cursor:
+        cursor.execute(f"""
+            SELECT u.whose, COUNT(*), SUM(CASE WHEN p.cost IS NULL THEN 1 ELSE 0 END),
+                SUM(CASE WHEN p.cost IS NULL THEN {tokens} ELSE 0 END),
+                SUM(CASE WHEN p.cost > 0 THEN 1 ELSE 0 END)
+            FROM (
+                SELECT DISTINCT {whose} AS whose, request_id FROM {Call._meta.db_table}
+                WHERE run_id IN ({", ".join(str(int(pk)) for pk in runs)})
+            ) AS u JOIN {Reply._meta.db_table} AS p ON p.request_id = u.request_id
+            GROUP BY u.whose
+        """)
+        return {pk: Paid(*(int(count) for count in counts)) for pk, *counts in cursor.fetchall()}

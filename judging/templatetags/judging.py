@@ -13,11 +13,14 @@ from django.utils.safestring import SafeString
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
 from judging.engine.watching import Watched
-from judging.models import Outcome, Run
+from judging.models import Outcome, Reply, Run
+from judging.preparing.trying import Tried
 from judging.prompts import described, placeholders
 from judging.querysets import OutcomeQuerySet
 from judging.replies.folding import PARTS
 from judging.replies.phrases import NO_ERROR
+from judging.running import budgeting, spending
+from judging.running.tallies import Paid
 from judging.strategies import Strategy
 
 register = template.Library()
@@ -35,10 +38,39 @@ def count(value: int) -> str:
 
 @register.filter
 def price(value: Decimal | None) -> str:
-    """Money in the currency of the endpoint, without zeros at the end; a dash if unknown."""
+    """Money in the currency of the endpoint, without zeros at the end; a dash if there is none."""
+    return DASH if value is None else spending.money(value)
+
+
+@register.filter
+def tariff(value: Decimal | None) -> str:
+    """The price of a million tokens."""
     if value is None:
-        return DASH
-    return f"{value:,.6f}".rstrip("0").rstrip(".")
+        return "unknown"
+    return spending.money(value) if value else "free"
+
+
+register.filter("about", spending.about)
+
+
+@register.filter
+def estimate(value: Decimal) -> str:
+    """What something may cost."""
+    return spending.about(value) if value else "free"
+
+
+@register.filter
+def charge(reply: Reply | Tried) -> str:
+    """What one reply cost."""
+    tokens = (reply.tokens_in or 0) + (reply.tokens_out or 0)
+    paid = Paid(1, int(reply.cost is None), tokens, int(bool(reply.cost)))
+    return budgeting.in_words(reply.cost or spending.ZERO, paid)
+
+
+@register.filter
+def spent(run: Run) -> str:
+    """What a run that is counted has spent."""
+    return budgeting.in_words(run.spent, run.counted.paid)
 
 
 @register.filter

@@ -12,6 +12,7 @@ from django.urls import reverse
 from annotation.models import Event, Membership, Project
 from judging.models import Budget, Run
 from judging.running import budgeting, runs, spending
+from judging.running.tallies import Paid
 from tests.builders import make_member
 from tests.judging.builders_judging import answer, api_client, make_endpoint, make_items, make_run
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 API = "/api/v1/projects/fbi/budget/"
 PAGE = "/projects/fbi/budget/"
-QUERIES = 12
+QUERIES = 11
 
 
 @pytest.fixture
@@ -80,9 +81,39 @@ def test_replies_of_an_unknown_price_are_said_to_be_unknown(
 ) -> None:
     asked(project, price=None)
     page = shown(browser)
-    assert "<dt>Spent</dt><dd>unknown</dd>" in page
+    # Two replies of 100 tokens in and 50 out.
+    assert "<dt>Spent</dt><dd>unknown (300 tokens)</dd>" in page
     assert "2 of 2 replies came from endpoints whose prices were unknown" in page
-    assert '<td class="number">unknown</td>' in page
+    assert '<td class="number">unknown (300 tokens)</td>' in page
+    number = Run.objects.get().number
+    for address in ("/projects/fbi/runs/", f"/projects/fbi/runs/{number}/"):
+        assert "unknown (300 tokens)" in browser.get(address).content.decode()
+
+
+def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Project) -> None:
+    asked(project, price=0)
+    assert "<dt>Spent</dt><dd>free</dd>" in shown(browser)
+    for address in ("/projects/fbi/runs/", "/projects/fbi/runs/1/"):
+        assert "free" in browser.get(address).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("spent", "paid", "words"),
+    [
+        ("0", Paid(), "0"),
+        ("0.5", Paid(2, 0, 0, 2), "0.5"),
+        ("0", Paid(2, 0, 0, 0), "free"),
+        # What it would have paid others paid before.
+        ("0", Paid(2, 0, 0, 2), "0"),
+        ("0", Paid(2, 2, 1500, 0), "unknown (1,500 tokens)"),
+        ("0", Paid(2, 2, 0, 0), "unknown"),
+        ("0.25", Paid(3, 1, 150, 2), "0.25, unknown for 1 of 3 replies (150 tokens)"),
+        ("1234.00003051", Paid(1, 0, 0, 1), "1,234.000031"),
+        ("0.000030512345", Paid(1, 0, 0, 1), "0.00003051"),
+    ],
+)
+def test_money_in_words(spent: str, paid: Paid, words: str) -> None:
+    assert budgeting.in_words(Decimal(spent), paid) == words
 
 
 def test_a_budget_is_read_and_set_in_the_api(
@@ -93,6 +124,7 @@ def test_a_budget_is_read_and_set_in_the_api(
     said = program.get(API).json()
     assert said["project"]["cap"] is None
     assert (said["project"]["spent"], said["project"]["unknown"]) == ("0.003000000000", 3)
+    assert said["project"]["unknown_tokens"] == 450
     assert [one["spent"] for one in said["runs"]] == ["0.003000000000", None]
     assert program.put(API, {"cap": "2"}, content_type="application/json").status_code == 403
     by_lead = api_client(lead)
@@ -119,8 +151,8 @@ def test_the_command_says_and_sets_the_same(project: Project) -> None:
         return out.getvalue().splitlines()
 
     assert say("--cap", "1.5")[0].startswith("cap 1.5")
-    assert "spent 0.003000000000, 0 of 2 replies at unknown prices" in say()[1]
-    assert say("--cap", "none")[0].startswith("cap none, spent 0.003000000000, reserved 0")
+    assert say()[1].endswith("spent 0.003; 2 replies")
+    assert say("--cap", "none")[0] == "cap none, spent 0.003, reserved 0; 2 replies"
 
 
 def test_more_runs_cost_no_more_queries(

@@ -41,7 +41,7 @@ def test_costs_without_prices_are_dashes_with_a_reason(asked: None, browser: Cli
     [line] = lines(shown(browser, "cost/"))
     # A gold call and one of the perturbed answer of each of three resolved items.
     assert line[2:4] == ["6", "6 of 6"]
-    assert line[6] == "— replies without a price"
+    assert line[6:8] == ["— replies without a price"] * 2
 
 
 def test_what_a_detected_error_cost_is_drawn(asked: None, browser: Client) -> None:
@@ -62,6 +62,8 @@ def test_where_nothing_was_paid_no_noughts_are_drawn(
     page = shown(browser, "cost/")
     assert '<script id="figures-chart"' not in page
     assert "Nothing was paid that is known of. There is no chart." in page
+    [line] = lines(page)
+    assert line[6:8] == ["free", "free"]
 
 
 def test_what_was_paid_for_nothing_says_so(asked: None, browser: Client) -> None:

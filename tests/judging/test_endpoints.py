@@ -203,6 +203,21 @@ def test_a_test_call_waits_as_long_as_a_run_does(
     assert "as long as a run does, 90 seconds." in text(answer)
 
 
+@pytest.mark.parametrize(
+    ("prices", "told", "cost"),
+    [
+        ({}, "unknown", "<dd>unknown ("),
+        ({"price_in": 0, "price_out": 0}, "free", "<dd>free</dd>"),
+    ],
+)
+def test_an_unknown_price_is_unknown_and_a_price_of_0_is_free(
+    admin: Client, evaluator: ScriptedEvaluator, prices: Any, told: str, cost: str
+) -> None:
+    endpoint = make_endpoint(evaluator, **prices)
+    assert text(page(admin, endpoint)).count(f"<dd>{told}</dd>") == 2
+    assert cost in text(admin.post(f"/endpoints/{endpoint.name}/test/"))
+
+
 def test_a_test_call_that_fails_shows_the_words_of_the_provider(
     admin: Client, evaluator: ScriptedEvaluator
 ) -> None:

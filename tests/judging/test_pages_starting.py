@@ -189,7 +189,7 @@ def test_an_unknown_price_is_called_unknown(browser: Client, project: Project) -
     make_items(project, 1)
     make_endpoint(NOBODY, name="judge")
     said = shown(sent(browser, foresee=1))
-    assert "unknown, not zero" in said
+    assert "has no price, so its cost is unknown and a cap cannot be enforced." in said
 
 
 def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
@@ -209,7 +209,7 @@ def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     assert "every 1500ms" not in followed
     priced = shown(sent(browser, foresee=1))
     # 10 calls are left, of 100 tokens in and 10 out: 10 x 0.0012.
-    assert '0.0120 <small class="hint">0.0120 to 0.0120</small>' in priced
+    assert '0.012 <small class="hint">0.012 to 0.012</small>' in priced
     assert "Pilot 30 calls" not in priced
 
 

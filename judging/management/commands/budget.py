@@ -1,5 +1,4 @@
 from argparse import ArgumentParser
-from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -7,6 +6,7 @@ from django.core.management.base import BaseCommand
 from judging.management import told
 from judging.models import Run
 from judging.running import budgeting
+from judging.running.spending import money
 
 UNCAPPED = "none"
 
@@ -27,17 +27,12 @@ class Command(BaseCommand):
             budgeting.set_cap(project, limit, None)
         found = budgeting.standing(project)
         self.stdout.write(
-            f"cap {UNCAPPED if found.cap is None else found.cap}, spent {_said(found.known)},"
-            f" reserved {found.reserved}; {found.unknown} of {found.replies} replies came at"
-            " unknown prices"
+            f"cap {UNCAPPED if found.cap is None else money(found.cap)}, spent {found.words},"
+            f" reserved {money(found.reserved)}; {found.paid.replies:,} replies"
         )
         asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).for_page()
         for one in budgeting.spendings(list(asked.order_by("number"))):
             self.stdout.write(
                 f"run {one.run.number}: {one.run.endpoint.name}, {one.run.strategy.slug}: spent"
-                f" {_said(one.spent)}, {one.unknown} of {one.replies} replies at unknown prices"
+                f" {one.words}; {one.paid.replies:,} replies"
             )
-
-
-def _said(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else f"{amount:f}"

@@ -14,6 +14,7 @@ from judging.pins import Own
 from judging.preparing import catalogue, offering
 from judging.preparing.offering import Chosen
 from judging.running import deriving, runs, starting
+from judging.running.spending import about
 from judging.running.starting import Asking, Wish
 
 
@@ -77,9 +78,12 @@ class Command(BaseCommand):
     def _say(self, asking: Asking) -> None:
         """What a run would ask, in words."""
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
-        price = "unknown" if found.cost is None else f"at most about {found.cost:.4f}"
-        if by_pilot:
-            price = f"{by_pilot.value:.4f} ({by_pilot.low:.4f} to {by_pilot.high:.4f})"
+        price = "unknown" if found.cost is None else "free"
+        if by_pilot and by_pilot.high:
+            value, low, high = map(about, (by_pilot.value, by_pilot.low, by_pilot.high))
+            price = f"{value} ({low} to {high})"
+        elif found.cost:
+            price = f"at most about {about(found.cost)}"
         self.stdout.write(
             f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
             f" {found.stored} answered already, {found.to_ask} to ask; price {price}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from judging.models import Run
 from judging.results import counting
+from judging.running.spending import about
 from judging.strategies import Strategy
 from judging.views.results import cells, grids
 from judging.views.results.cells import Row
@@ -22,6 +23,7 @@ COLUMNS = (
     Column("Detected", "detected"),
     Column("Cost of a detected error", "per_detected"),
 )
+FREE = Cell("free", 0)
 # What a chart can show.
 DRAWN = {"per_detected": "Cost of a detected error", "tokens": "Tokens, in and out"}
 
@@ -30,8 +32,8 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     """A line a run."""
     runs = {run.number: run for run in asked.runs}
     rows = [row for row in tables[0] if row["run"] in runs]
-    about = counting.asked(runs.values())
-    lines = [_line(runs[row["run"]], row, about) for row in rows]
+    strategies = counting.asked(runs.values())
+    lines = [_line(runs[row["run"]], row, strategies) for row in rows]
     drawing = _drawing(runs, rows)
     words = (
         "In the currency of the prices that were entered at the endpoints. A request that several"
@@ -47,15 +49,14 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
 
 def money(value: float | None, reason: str = "") -> Cell:
     """A sum of money, four digits of what is small; None has a reason."""
-    if value is None:
-        return Cell(reason=reason)
-    text = f"{value:,.2f}" if value >= 1 or not value else f"{value:.4g}"
-    return Cell(text, value)
+    return Cell(reason=reason) if value is None else Cell(about(value), value)
 
 
-def _line(run: Run, row: Row, about: Mapping[int, Strategy]) -> Line:
+def _line(run: Run, row: Row, asked: Mapping[int, Strategy]) -> Line:
     reason = row["reason"] or ""
-    detects = about[run.pk].frame == "detection"
+    detects = asked[run.pk].frame == "detection"
+    # Every reply has a price, and that is 0.
+    is_free = row["cost"] == 0
     return Line(
         (
             cells.run(run),
@@ -64,10 +65,10 @@ def _line(run: Run, row: Row, about: Mapping[int, Strategy]) -> Line:
             cells.count(row["answered"], note=_requests(row)),
             _tokens(row, "tokens_in"),
             _tokens(row, "tokens_out"),
-            money(row["cost"], reason),
-            money(row["paid"]),
+            FREE if is_free else money(row["cost"], reason),
+            FREE if is_free else money(row["paid"], reason),
             cells.count(row["detected"], _errors(run, detects=detects, result="detected")),
-            money(row["per_detected"], reason),
+            FREE if is_free and row["detected"] else money(row["per_detected"], reason),
         )
     )
 

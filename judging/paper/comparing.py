@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,19 @@ from formats.rows import FormatError
 from formats.sealed import Opener
 from formats.writers import write_table
 from judging.models import Run
-from judging.paper import freezing, thawing
+from judging.paper import freezing, thawing, versions
 from judging.paper.thawing import Thawed
 from judging.results import figures, tables
+
+# A table as it is written: its columns, and its rows as objects.
+Table = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A table, and whether it is now what the archive has."""
+    """A table, and whether it is now what the archive has, but for what a method makes that has
+    changed since."""
 
     table: str
     same: bool
@@ -34,7 +39,83 @@ def compare(archive: Path, thawed: Thawed) -> Iterator[Compared]:
             path = f"figures/{name}.json"
             if name not in tables.RESULTS or path not in members:
                 raise FormatError(f"{archive}: {name!r} is no table of this program.")
-            yield _compared(name, _now(name, thawed, runs), _then(members[path]))
+            now, then = _now(name, thawed, runs), _then(path, members[path])
+            yield compared(name, now, then, facts.get("methods", {}))
+
+
+def compared(table: str, now: Table, then: Table, made_by: Mapping[str, int]) -> Compared:
+    """A table that was made now beside an archive's, whose methods had the versions `made_by`.
+
+    Columns that the archive does not have are not compared. Of those that a method makes which had
+    another version it is told which differ; all others must be the same, row by row, or by what
+    names a row where the method decides which rows there are.
+    """
+    changed = list(versions.changed(table, made_by))
+    makes = {column for name in changed for column in versions.METHODS[name].columns[table]}
+    stays = [column for column in then["columns"] if column not in makes]
+    pairs = _pairs(_named(table, changed), now["rows"], then["rows"])
+    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    alone = [pair for pair in pairs if None in pair]
+    differ = sum(not _alike(stays, one, other) for one, other in both)
+    by_method = bool(alone) and bool(_named(table, changed))
+    if differ or (alone and not by_method):
+        said = f"differs in {differ + len(alone):,} of {len(then['rows']):,} rows"
+        return Compared(table, False, f"{said}, and has {len(now['rows']):,} now")
+    otherwise = [
+        column
+        for column in then["columns"]
+        if column in makes and not all(_alike([column], one, other) for one, other in both)
+    ]
+    if not otherwise and not alone:
+        return Compared(table, True, f"the same, {len(now['rows']):,} rows")
+    return Compared(table, True, _otherwise(changed, made_by, otherwise, len(alone), len(both)))
+
+
+def _otherwise(
+    changed: Sequence[str],
+    made_by: Mapping[str, int],
+    columns: Sequence[str],
+    alone: int,
+    both: int,
+) -> str:
+    """What a changed method makes otherwise, in words."""
+    methods = ", ".join(
+        f"{name}, version {made_by.get(name, versions.FIRST)} then and"
+        f" {versions.METHODS[name].version} now"
+        for name in changed
+    )
+    parts = [f"{', '.join(columns)} differ{'s' * (len(columns) == 1)}"] if columns else []
+    parts += (
+        [f"{alone:,} row{'s are' if alone > 1 else ' is'} in one of the two alone"] if alone else []
+    )
+    return f"{'; '.join(parts)}, by another method ({methods}); all else is the same, {both:,} rows"
+
+
+def _named(table: str, changed: Sequence[str]) -> tuple[str, ...]:
+    """The columns that name a row of a table whose rows a changed method decides, else ()."""
+    return next((versions.METHODS[name].rows.get(table, ()) for name in changed), ())
+
+
+def _pairs(
+    named: Sequence[str], now: Sequence[Row], then: Sequence[Row]
+) -> list[tuple[Row | None, Row | None]]:
+    """Each row of now with its like of then, None where there is none: by the columns that name
+    rows if there are such, else by their order."""
+    ours, theirs = (
+        {
+            json.dumps([row.get(name) for name in named] or place): row
+            for place, row in enumerate(rows)
+        }
+        for rows in (now, then)
+    )
+    if (len(ours), len(theirs)) != (len(now), len(then)):
+        return _pairs((), now, then)
+    return [(ours.get(key), theirs.get(key)) for key in {**theirs, **ours}]
+
+
+def _alike(columns: Sequence[str], one: Row, other: Row) -> bool:
+    missing = object()
+    return all(one.get(column, missing) == other.get(column) for column in columns)
 
 
 def _now(name: str, thawed: Thawed, runs: list[Run]) -> Any:
@@ -44,17 +125,12 @@ def _now(name: str, thawed: Thawed, runs: list[Run]) -> Any:
     return json.loads(stream.getvalue())
 
 
-def _then(opener: Opener) -> Any:
+def _then(path: str, opener: Opener) -> Any:
     with opener() as stream:
-        return json.load(stream)
-
-
-def _compared(name: str, now: Any, then: Any) -> Compared:
-    if now == then:
-        return Compared(name, True, f"the same, {len(now['rows']):,} rows")
-    differ = sum(one != other for one, other in zip(now["rows"], then["rows"], strict=False))
-    return Compared(
-        name,
-        False,
-        f"differs in {differ:,} of {len(then['rows']):,} rows, and has {len(now['rows']):,} now",
-    )
+        said = json.load(stream)
+    parts = (said.get("columns"), said.get("rows")) if isinstance(said, dict) else (None, None)
+    if not all(isinstance(one, list) for one in parts) or not all(
+        isinstance(row, dict) for row in said["rows"]
+    ):
+        raise FormatError(f"{path}: is no table of figures. Take another copy of the archive.")
+    return said

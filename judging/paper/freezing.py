@@ -195,5 +195,6 @@ def _facts(scope: Scope, made: Sequence[str]) -> dict[str, Any]:
         "program": versions.program(),
         "python": platform.python_version(),
         "libraries": versions.libraries(),
+        "methods": versions.methods(),
         "schema": versions.schema(),
     }

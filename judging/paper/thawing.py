@@ -82,6 +82,9 @@ def check(path: Path, facts: Mapping[str, Any]) -> None:
             f"{path}: has version {facts.get('version')}, this program reads {VERSION}. Use the"
             f" program that made it: {facts.get('program')}."
         )
+    methods = facts.get("methods", {})
+    if not isinstance(methods, dict) or not all(type(one) is int for one in methods.values()):
+        raise FormatError(f"{path}: does not say which methods made it. Take another copy of it.")
 
 
 def _load(path: Path, part: Part, members: Mapping[str, Opener]) -> None:

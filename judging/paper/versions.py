@@ -1,6 +1,8 @@
-"""Which program, libraries and tables make the figures."""
+"""Which program, libraries, tables and methods make the figures."""
 
 import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import metadata
 
 from django.conf import settings
@@ -8,6 +10,87 @@ from django.db.migrations.loader import MigrationLoader
 
 LIBRARIES = ("Django", "numpy", "scipy", "altair", "vl-convert-python")
 HALVES = frozenset({"annotation", "judging"})
+
+FIRST = 1
+
+
+@dataclass(frozen=True)
+class Method:
+    """How some columns of tables are made of what is counted.
+
+    Whoever changes a method so that the same data give other figures gives it the next `version`,
+    and a line in the changelog. `columns` are those that it makes, by table; `rows` the columns
+    that name a row, of tables in which it also decides which rows there are, and in which order.
+    What is counted, and a rate of it, is no method's: an archive's must always come out the same.
+    """
+
+    version: int
+    columns: Mapping[str, tuple[str, ...]]
+    rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def _ends(*figures: str) -> tuple[str, ...]:
+    return tuple(f"{figure}_{end}" for figure in figures for end in ("low", "high", "reason"))
+
+
+METHODS: dict[str, Method] = {
+    "sign-flip test": Method(
+        2,
+        {
+            "compare": (
+                "low", "high", "p", "p_holm", "q", "standard_error", "shows", "letters_a",
+                "letters_b", "reason",
+            )
+        },
+    ),
+    "blind spots": Method(
+        2,
+        {"blindspots": ("p", "q", "tests", "blind", "reason")},
+        {"blindspots": ("run", "slice")},
+    ),
+    "intervals": Method(
+        2,
+        {
+            "agreement": ("low", "high", "reason"),
+            "alignment": _ends(
+                "rho", "pearson", "tau", "rmse", "mae", "bias", "accuracy002", "mean_people",
+                "mean_evaluator",
+            ),
+            "ceiling": (
+                "people_low", "people_high", "evaluator_low", "evaluator_high", "low", "high",
+                "reason",
+            ),
+            "changes": ("low", "high", "reason"),
+            "detector_ranges": ("low", "high", "reason"),
+            "doses": _ends("penalty"),
+            "penalties": _ends("penalty"),
+            "sensitivity": _ends("j", "d_prime"),
+        },
+    ),
+    "alternative annotator test": Method(
+        2,
+        {"alt_test": ("evaluator", "people", "p", "q", "wins", "passed", "reason")},
+        {
+            "alt_test": (
+                "run", "metric", "ability", "category", "off_scale", "epsilon", "rater",
+            )
+        },
+    ),
+    "money": Method(2, {"cost": ("cost", "per_detected", "paid")}),
+}  # fmt: skip
+
+
+def methods() -> dict[str, int]:
+    """The version of each method."""
+    return {name: method.version for name, method in METHODS.items()}
+
+
+def changed(table: str, then: Mapping[str, int]) -> Iterator[str]:
+    """The methods of a table that had another version then; an archive that names none of a method
+    was made by its first."""
+    for name, method in METHODS.items():
+        if table in method.columns and then.get(name, FIRST) != method.version:
+            yield name
 
 
 def program() -> str:

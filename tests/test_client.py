@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,10 +13,11 @@ from annotation.models import ApiToken, Project
 from examples import client as client_module
 from examples.client import Client, NotMade, Problem
 from judging import clock, exporting
+from judging.models import Run
 from judging.results import figures
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
-from tests.judging.builders_judging import make_items
+from tests.judging.builders_judging import make_endpoint, make_items
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,10 +153,16 @@ def test_only_addresses_of_the_web_are_asked(address: str) -> None:
         Client(address, "t")
 
 
-def test_the_notebook_runs_as_it_stands(
-    live_server: LiveServer, token: str, monkeypatch: pytest.MonkeyPatch
+def test_the_notebook_has_a_column_a_whole_run_and_averages_nothing(
+    live_server: LiveServer, project: Project, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pandas: ModuleType = pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
+    missed = [(item, scores(9, 9)) for item in project.items.all()]
+    # Another model asked the same way misses all; so do a canary and a run that was stopped.
+    endpoint = make_endpoint("https://judge.invalid/v1", name="other")
+    make_replied(project, "vanilla", missed, endpoint=endpoint)
+    make_replied(project, "vanilla", missed, occasion="canary 1")
+    make_replied(project, "vanilla", missed, state=Run.State.CANCELLED)
     for name, value in (("URL", live_server.url), ("TOKEN", token), ("PROJECT", "fbi")):
         monkeypatch.setenv(f"BLINDSPOT_{name}", value)
     monkeypatch.syspath_prepend(NOTEBOOK.parent)
@@ -165,8 +171,11 @@ def test_the_notebook_runs_as_it_stands(
     for cell in cells:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
-    assert isinstance(names["rates"], pandas.DataFrame)
-    assert names["rates"].loc["factual", "vanilla"] == pytest.approx(1 / 3)
+    rates, numbers = (names[name].loc[("factual", False)] for name in ("rates", "numbers"))
+    assert [run for run, *_ in rates.index] == [1, 2, 3]
+    assert rates[1, "vanilla"].item() == pytest.approx(1 / 3)
+    assert (rates[3, "vanilla", "other"], numbers[3, "vanilla", "other"]) == (1, 3)
+    assert names["run"] == 3
 
 
 def test_the_notebook_keeps_no_output_and_no_secret() -> None:

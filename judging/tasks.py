@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 @shared_task(name="judging.work", ignore_result=True)
 def work(endpoint_id: int) -> None:
     """Ask an endpoint for a slice of time."""
-    asking.work(endpoint_id)
+    asking.work_overlapping(endpoint_id)
 
 
 @shared_task(name="judging.figure", ignore_result=True)

@@ -7,11 +7,16 @@ or a write inside the callers would leave the evaluator idle, and behind leases 
 was paid for would wait to be written: so writes have a thread of their own. Leases and decisions
 take turns in the other: Python runs one thread at a time, and each that has work makes the event
 loop wait once more for every call: at 256 in flight a third cost 0.03 to 0.07 of the ceiling.
+
+Slices overlap: one whose time is over gives back what it did not begin and waits for its calls in
+flight, while the next one asks with the other places. The limits are shared, so that both together
+have no more in flight than the endpoint may.
 """
 
 import asyncio
 import logging
 import secrets
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,7 +24,7 @@ from functools import partial
 from typing import TypeVar
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 from judging import clock
 from judging.engine import leasing, storing, watching
@@ -50,14 +55,19 @@ RENEW_EVERY = 3.0
 HANG_UP_EVERY = 0.5
 # How long calls in flight may still take when the process is asked to stop.
 LAST_CALLS = 4.0
+# Threads of `work_overlapping` that have not ended.
+_slices: set[threading.Thread] = set()
 
 
-def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
-    """Ask one endpoint for up to `seconds`; False if another worker is at it already and the
-    limits are kept in memory, where only one can keep them.
+def work(
+    endpoint_id: int, *, seconds: float = SLICE, last_calls: Callable[[], object] = lambda: None
+) -> bool:
+    """Ask one endpoint for up to `seconds`, and wait for the calls in flight; False if another
+    worker is at it already and the limits are kept in memory, where only one can keep them.
 
     New runs of the endpoint are planned first, also while its provider wants no calls. Ends early
-    when nothing is due any more.
+    when nothing is due any more. `last_calls` is called when its time is over and the next slice
+    may begin: calls in flight may take as long as the endpoint lets them.
     """
     holder = secrets.token_hex(8)
     if STOP.is_set() or not leasing.attend(endpoint_id, holder, clock.now()):
@@ -66,7 +76,7 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
         endpoint = Endpoint.objects.get(pk=endpoint_id)
         _plan(endpoint, holder, seconds)
         if not endpoint.is_paused(clock.now()):
-            _ask(endpoint, holder, seconds)
+            _ask(endpoint, holder, seconds, last_calls)
         # The slice had a connection of its own; this one may have been cut meanwhile.
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
@@ -77,6 +87,41 @@ def work(endpoint_id: int, *, seconds: float = SLICE) -> bool:
         close_old_connections()
         leasing.leave(endpoint_id, holder, clock.now())
     return True
+
+
+def work_overlapping(endpoint_id: int, *, seconds: float = SLICE) -> None:
+    """`work`, in a thread of its own, until the next slice may begin: then no more is left of this
+    one than calls in flight, for which `wait_for_last_calls` waits.
+
+    Raises what went wrong before that; what goes wrong after it is logged.
+    """
+    free = threading.Event()
+    problems: list[Exception] = []
+
+    def whole() -> None:
+        try:
+            work(endpoint_id, seconds=seconds, last_calls=free.set)
+        except Exception as problem:
+            if free.is_set():
+                log.exception("Waiting for the last calls to endpoint %s failed.", endpoint_id)
+            problems.append(problem)
+        finally:
+            connections.close_all()
+            _slices.discard(threading.current_thread())
+            free.set()
+
+    thread = threading.Thread(target=whole, name=f"slice of endpoint {endpoint_id}")
+    _slices.add(thread)
+    thread.start()
+    free.wait()
+    if problems:
+        raise problems[0]
+
+
+def wait_for_last_calls() -> None:
+    """Until every slice that began in a thread of its own has ended; soon, once STOP is set."""
+    for thread in list(_slices):
+        thread.join()
 
 
 def work_on_due(*, seconds: float = SLICE) -> int:
@@ -115,7 +160,7 @@ def _counting(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
     return keep_on_counting
 
 
-def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
+def _ask(endpoint: Endpoint, holder: str, seconds: float, last_calls: Callable[[], object]) -> None:
     try:
         target = Target(endpoint.address, key_from(endpoint.key_variable), endpoint.timeout)
     except Halting as error:
@@ -133,6 +178,7 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float) -> None:
             ends=time.monotonic() + seconds,
             records=records,
             background=background,
+            last_calls=last_calls,
         )
         asyncio.run(_slice(work))
 
@@ -166,6 +212,7 @@ async def _slice(work: Slice) -> None:
         ]
         callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
         await _lease(work)
+        work.over = True
         await _end_calls(work, callers)
         work.all_stored.set()
         await work.ended.join()
@@ -333,13 +380,19 @@ def _counted(work: Slice) -> float:
 
 
 async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:
-    """Give back what was not begun, let calls in flight end, and see everything stored."""
+    """Give back what was not begun, let calls in flight end, and see everything stored. Once all
+    but the calls in flight is stored, their places alone are taken, and the next slice may begin.
+    """
     for leased in _all_in(work.todo):
         work.done.put_nowait(Result(leased))
+    first_in_line = work.limiter.dismiss() if work.limiter else 0
     last: float | None = None
     while work.begun and (last is None or time.monotonic() < last):
         if STOP.is_set() and last is None:
             last = time.monotonic() + LAST_CALLS
+        elif work.open <= len(work.begun) + first_in_line:
+            leasing.hand_over(work.endpoint.pk, work.holder)
+            work.last_calls()
         await work.any_stored()
     # A second time for those who are telling a ledger that does not listen.
     for patience in (LAST_CALLS, None):

@@ -46,7 +46,11 @@ class Kind:
 
 
 KINDS = (
-    Kind("endpoint", lambda now: leasing.due_endpoints(now), lambda pk: asking.work(pk)),
+    Kind(
+        "endpoint",
+        lambda now: leasing.due_endpoints(now),
+        lambda pk: asking.work_overlapping(pk),
+    ),
     Kind(
         "job of settings",
         lambda now: settings.due(now),
@@ -89,7 +93,7 @@ KINDS = (
 class Bell:
     """A thread that looks for what is due and has it worked on, whether a broker is there or not.
 
-    Stopping asks running slices to end, also those that messages started, and waits for its own.
+    Stopping asks running slices to end, also those that messages started, and waits for them.
     """
 
     def __init__(self, every: float = EVERY) -> None:
@@ -117,6 +121,7 @@ class Bell:
         self._again.set()
         self._thread.join()
         self._slices.shutdown(cancel_futures=True)
+        asking.wait_for_last_calls()
 
     def _look(self) -> None:
         self._say(self._alive)

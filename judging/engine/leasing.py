@@ -5,6 +5,7 @@ renew runs out, and the request is as good as waiting.
 """
 
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +30,10 @@ LEASE = timedelta(seconds=12)
 _REQUESTS = Request._meta.db_table
 # Who works in this process now: what they hold is held, whatever a clock that jumped says.
 _here: set[str] = set()
+# Those of them who only wait for calls in flight, each with its endpoint: the next slice of this
+# process may begin beside them.
+_ending: dict[str, int] = {}
+_handing_over = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,25 @@ def attend(endpoint_id: int, holder: str, now: datetime) -> bool:
     return taken
 
 
+def hand_over(endpoint_id: int, holder: str) -> None:
+    """`holder` asks nothing more and waits for its calls in flight: the next slice of this process
+    may ask beside it, as they share the limits that are kept in memory."""
+    _ending[holder] = endpoint_id
+
+
+def is_ending(endpoint_id: int) -> bool:
+    """Whether a slice of this process still waits for calls to the endpoint, and asks no more."""
+    return endpoint_id in list(_ending.values())
+
+
 def leave(endpoint_id: int, holder: str, now: datetime) -> None:
-    _here.discard(holder)
-    _leave(_asking(endpoint_id), holder, now)
+    """`holder` has ended. While another slice of this process waits for calls, that has the row:
+    no other process may ask where it cannot know of them."""
+    with _handing_over:
+        _here.discard(holder)
+        _ending.pop(holder, None)
+        heir = next((one for one, pk in list(_ending.items()) if pk == endpoint_id), "")
+        _leave(_asking(endpoint_id), holder, now, heir)
 
 
 def take_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
@@ -84,7 +105,8 @@ def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = Fals
     until = now + LEASE
     with writing.transact():
         kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
-        if kept < len(rows):
+        # The next slice of this process has the row of one that is ending.
+        if kept < len(rows) and holder not in _ending:
             return False
         if settings.REDIS_URL:
             Dispatcher.objects.filter(name=_asking(endpoint_id)).update(held_until=until)
@@ -94,7 +116,8 @@ def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = Fals
 
 def _take(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
     given_up = over("held_until", now) & ~Q(holder__in=_here)
-    free = Q(holder=holder) | given_up if alone else Q()
+    handed_over = Q(holder__in=list(_ending))
+    free = Q(holder=holder) | handed_over | given_up if alone else Q()
     with writing.transact():
         Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
         return bool(
@@ -102,9 +125,10 @@ def _take(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
         )
 
 
-def _leave(name: str, holder: str, now: datetime) -> None:
+def _leave(name: str, holder: str, now: datetime, heir: str = "") -> None:
+    until = now + LEASE if heir else now
     with writing.transact():
-        Dispatcher.objects.filter(name=name, holder=holder).update(holder="", held_until=now)
+        Dispatcher.objects.filter(name=name, holder=holder).update(holder=heir, held_until=until)
 
 
 def _asking(endpoint_id: int) -> str:

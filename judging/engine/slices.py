@@ -14,6 +14,7 @@ import aiohttp
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from judging.engine import leasing
 from judging.engine.leasing import Leased
 from judging.engine.storing import Result
 from judging.models import Endpoint
@@ -37,7 +38,8 @@ class Slice:
     """What the coroutines of one slice share.
 
     `open` counts what is leased and not yet stored, `begun` has the calls in flight, each with what
-    it asks. `stored` is set when something was, `all_stored` at the end.
+    it asks. `stored` is set when something was, `all_stored` at the end. `last_calls` is called
+    once nothing is left but calls in flight: the next slice may begin beside them.
     """
 
     endpoint: Endpoint
@@ -47,6 +49,7 @@ class Slice:
     ends: float
     records: ThreadPoolExecutor
     background: ThreadPoolExecutor
+    last_calls: Callable[[], object]
     limiter: Limiter | None = None
     session: aiohttp.ClientSession | None = None
     todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
@@ -60,7 +63,11 @@ class Slice:
     over: bool = False
 
     def closing(self) -> bool:
-        return self.over or STOP.is_set() or time.monotonic() > self.ends
+        """Whether it asks nothing more. It goes on beyond its time while the slice before it still
+        waits for calls, so that there are never more than two of an endpoint."""
+        if self.over or STOP.is_set():
+            return True
+        return time.monotonic() > self.ends and not leasing.is_ending(self.endpoint.pk)
 
     def wants(self, leased: Leased) -> bool:
         """Whether to ask it now: its run may have been paused since it was leased."""

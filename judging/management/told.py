@@ -80,12 +80,18 @@ def go_on(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
 def _work(run: Run, terminal: OutputWrapper) -> None:
     """Work as one of the workers until the run ends; progress on a terminal."""
     said = ""
-    while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        asking.work(run.endpoint_id, seconds=5)
-        # Another worker may be at it, or nothing be due before a provider's wait is over.
-        time.sleep(LOOK_EVERY)
-        run.refresh_from_db()
-        said = _tell(run, said, terminal)
+    try:
+        while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+            asking.work_overlapping(run.endpoint_id, seconds=5)
+            # Another worker may be at it, or nothing be due before a provider's wait is over.
+            time.sleep(LOOK_EVERY)
+            run.refresh_from_db()
+            said = _tell(run, said, terminal)
+    except KeyboardInterrupt:
+        asking.STOP.set()
+        raise
+    finally:
+        asking.wait_for_last_calls()
     if sys.stderr.isatty():
         terminal.write("")
     if run.state == Run.State.PAUSED:

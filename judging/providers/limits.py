@@ -228,6 +228,15 @@ class Limiter:
             self._forget(caller)
             raise
 
+    def dismiss(self) -> int:
+        """Let nobody wait any more: what they wanted in for is not asked now. Their waits are
+        cancelled, but for the first in line, who asks the ledger for all and gives back what comes;
+        how many that leaves, 0 or 1."""
+        for caller in list(self._line):
+            if not caller.word.done():
+                caller.word.cancel()
+        return min(1, len(self._line))
+
     def _call_first(self) -> None:
         if self._line and not self._line[0].word.done():
             self._line[0].word.set_result(None)

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation.models import Item, Project
 from judging.engine import asking, leasing, watching
+from judging.engine.bell import Bell, Kind
 from judging.engine.slices import Slice
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.limits import MemoryLedger
@@ -360,6 +361,54 @@ def test_each_worker_hangs_up_the_calls_that_it_made(
     assert len(workers) == 2
     assert saw(evaluator, answered=0, left=4)
     assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
+
+
+def most_at_once(evaluator: ScriptedEvaluator) -> int:
+    """How many calls were open together, as the server saw them. The caller may have an answer a
+    moment before the server notes that it went out."""
+    calls = [(one["received"], one["answered"] - 0.03) for one in evaluator.log]
+    return max(sum(begun <= at < ended for begun, ended in calls) for at, _ in calls)
+
+
+@pytest.mark.parametrize("limits", ["memory", pytest.param("redis", marks=pytest.mark.redis)])
+def test_a_slow_call_leaves_no_other_place_idle(
+    evaluator: ScriptedEvaluator,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    request: pytest.FixtureRequest,
+    limits: str,
+) -> None:
+    """Slices of 0.3 s, in which one place asks some five calls while the other one is taken."""
+    settings.REDIS_URL = request.getfixturevalue("redis_url") if limits == "redis" else ""
+    asks = Kind(
+        "endpoint", leasing.due_endpoints, lambda pk: asking.work_overlapping(pk, seconds=0.3)
+    )
+    monkeypatch.setattr("judging.engine.bell.KINDS", (asks,))
+    answer, may_end = evaluator._answer, threading.Event()
+
+    async def slowly(asked: Any, script: Script, response: Any, entry: Any) -> Any:
+        if entry is evaluator.log[0]:
+            await asyncio.to_thread(may_end.wait, 30)
+        return await answer(asked, script, response, entry)
+
+    monkeypatch.setattr(evaluator, "_answer", slowly)
+    evaluator.script = Script(latency=0.05)
+    project = make_project()
+    make_items(project, 30)
+    run = make_run(project, make_endpoint(evaluator, in_flight=2, timeout=60))
+    bell = Bell(every=0.05)
+    bell.start()
+    try:
+        wait_for(lambda: len(evaluator.log) == 30, "all others were asked beside the slow call")
+        assert evaluator.log[0]["answered"] is None
+        may_end.set()
+        wait_for(lambda: not Run.objects.running().exists(), "the run ended")
+    finally:
+        may_end.set()
+        bell.stop()
+    assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 30}
+    assert most_at_once(evaluator) == 2
+    assert sum(results(run).values()) == Reply.objects.count() == 30
 
 
 def test_a_cancelled_run_is_never_asked_further(evaluator: ScriptedEvaluator) -> None:

@@ -40,7 +40,7 @@ def due(monkeypatch: pytest.MonkeyPatch) -> Due:
 def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The endpoints that workers were sent to."""
     seen: list[int] = []
-    monkeypatch.setattr(asking, "work", lambda endpoint_id: seen.append(endpoint_id))
+    monkeypatch.setattr(asking, "work_overlapping", lambda endpoint_id: seen.append(endpoint_id))
     return seen
 
 
@@ -98,7 +98,7 @@ def test_a_slice_that_ended_with_its_time_goes_on_at_once(
         begun.append(endpoint_id)
         time.sleep(1.1 if len(begun) == 1 else 0)
 
-    monkeypatch.setattr(asking, "work", work)
+    monkeypatch.setattr(asking, "work_overlapping", work)
     due(lambda: [] if len(begun) > 1 else [7])
     bell = Bell(every=1.0)
     bell.start()
@@ -126,7 +126,7 @@ def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
         begun.append(job_id)
 
     due(lambda: [7])  # an endpoint of the same number is something else
-    monkeypatch.setattr(asking, "work", lambda pk: None)
+    monkeypatch.setattr(asking, "work_overlapping", lambda pk: None)
     monkeypatch.setattr(settings, "work", work)
     monkeypatch.setattr(settings, "due", lambda now: [] if begun else [7])
     assert wait_for(lambda: begun == [7])
@@ -138,7 +138,7 @@ def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
 ) -> None:
     begun: list[int] = []
     may_end = threading.Event()
-    monkeypatch.setattr(asking, "work", lambda pk: (begun.append(pk), may_end.wait(10)))
+    monkeypatch.setattr(asking, "work_overlapping", lambda pk: (begun.append(pk), may_end.wait(10)))
     due(lambda: [5])
     assert wait_for(lambda: begun == [5])
     assert not wait_for(lambda: len(begun) > 1, seconds=0.3)
@@ -169,7 +169,7 @@ def test_the_bell_goes_on_after_asking_failed(
         tries.append(endpoint_id)
         raise OperationalError("away")
 
-    monkeypatch.setattr(asking, "work", fail)
+    monkeypatch.setattr(asking, "work_overlapping", fail)
     due(lambda: [5] if len(tries) < 2 else [])
     assert wait_for(lambda: tries == [5, 5])
 

@@ -78,8 +78,10 @@ def test_waiting_for_a_provider_s_pause_neither_spins_nor_says_the_same_twice(
     project: Project, evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluator.script = Script(faults={"rate_limited": "first:1"}, retry_after=1.5)
-    slices, a_slice = [], asking.work
-    monkeypatch.setattr(asking, "work", lambda *a, **k: slices.append(a) or a_slice(*a, **k))
+    slices, a_slice = [], asking.work_overlapping
+    monkeypatch.setattr(
+        asking, "work_overlapping", lambda *a, **k: slices.append(a) or a_slice(*a, **k)
+    )
     name = make_endpoint(evaluator).name
     _, errors = say(
         "run_strategy", "--project", "p", "--strategy", "reference", "--endpoint", name, "--wait"

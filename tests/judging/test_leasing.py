@@ -91,6 +91,35 @@ def test_one_worker_at_a_time_may_ask_where_limits_are_kept_in_memory(settings: 
     assert leasing.attend(7, "a", now + 2 * LEASE)
 
 
+def test_the_next_slice_begins_beside_one_that_waits_for_calls_in_its_process_alone(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REDIS_URL = ""
+    now = timezone.now()
+
+    def other_process_may_ask() -> bool:
+        with monkeypatch.context() as patch:
+            patch.setattr(leasing, "_here", set())
+            patch.setattr(leasing, "_ending", {})
+            return leasing.attend(7, "other", now + LEASE - SOON)
+
+    assert leasing.attend(7, "first", now)
+    assert not leasing.attend(7, "second", now)
+    leasing.hand_over(7, "first")
+    assert leasing.is_ending(7)
+    assert not other_process_may_ask()
+    assert leasing.attend(7, "second", now)
+    # Both keep what they hold; a third has to wait for the second.
+    assert leasing.renew(7, "first", now)
+    assert leasing.renew(7, "second", now)
+    assert not leasing.attend(7, "third", now)
+    leasing.leave(7, "second", now)
+    assert not other_process_may_ask()
+    leasing.leave(7, "first", now)
+    assert not leasing.is_ending(7)
+    assert other_process_may_ask()
+
+
 def test_what_is_held_here_is_not_taken_by_a_clock_that_jumped(run: Run, settings: Any) -> None:
     settings.REDIS_URL = ""
     now = timezone.now()

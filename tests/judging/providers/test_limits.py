@@ -230,6 +230,24 @@ def test_a_caller_who_stops_waiting_does_not_block_the_door():
     assert asyncio.run(run()) == 0
 
 
+def test_who_is_dismissed_waits_no_more_and_takes_no_place():
+    async def run():
+        ledger = MemoryLedger(Limits(in_flight=1))
+        limiter = Limiter(ledger)
+        turn = await enter(ledger)
+        waiting = [asyncio.create_task(through(limiter)) for _ in range(4)]
+        await asyncio.sleep(0.01)
+        left = limiter.dismiss()
+        await asyncio.wait(waiting[1:], timeout=2)
+        # The first in line asks for all, and goes through once there is room.
+        gone = [one.done() for one in waiting]
+        ledger.leave(turn, None)
+        await asyncio.wait_for(waiting[0], 2)
+        return left, gone, ledger.in_flight
+
+    assert asyncio.run(run()) == (1, [False, True, True, True], 0)
+
+
 class SlowLedger(MemoryLedger):
     """A ledger whose answer takes a while to come."""
 

@@ -165,7 +165,7 @@ def unwanted(ids: Iterable[int]) -> set[int]:
 def halt(endpoint: Endpoint, reason: str) -> None:
     """Pause every running run of the endpoint, in the provider's words."""
     for run in Run.objects.running().filter(endpoint=endpoint):
-        _pause(run, reason)
+        pause(run, reason)
 
 
 def heed_refusals(rejected: Iterable[tuple[Leased, str]]) -> set[int]:
@@ -207,7 +207,7 @@ def _lease_for(
     run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime
 ) -> list[Leased]:
     if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
-        _pause(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
+        pause(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
         return []
     found = _due(run, endpoint, count, now)
     if not found:
@@ -215,7 +215,7 @@ def _lease_for(
     try:
         prepared = _prepared(run, found)
     except runs.Refused as error:
-        _pause(run, str(error))
+        pause(run, str(error))
         return []
     # Rendered before, so that replies need not wait long for the write lock.
     with writing.transact():
@@ -225,7 +225,7 @@ def _lease_for(
             state="leased", leased_by=holder, leased_until=now + LEASE, leased_for=run
         )
     if stuck:
-        _pause(run, stuck)
+        pause(run, stuck)
     return prepared
 
 
@@ -283,7 +283,8 @@ def _reserved(run: Run, endpoint: Endpoint, prepared: list[Leased]) -> tuple[lis
     return prepared[: reserved.count], reserved.stuck
 
 
-def _pause(run: Run, reason: str) -> None:
+def pause(run: Run, reason: str) -> None:
+    """Pause a run for what a person has to mend; calls in flight end and are kept."""
     # A person may have paused or cancelled it meanwhile, which serves as well.
     with suppress(runs.Refused):
         runs.pause(run, None, reason=storable(reason))

@@ -7,23 +7,27 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection
+from django.db.models import Q
 
 from annotation import bulk, writing
 from judging import clock
 from judging.calling import calls, outcomes
+from judging.engine import leasing
 from judging.engine.leasing import Leased
-from judging.models import Endpoint, Outcome, Reply, Request
+from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.providers import Answer
-from judging.providers.errors import EvaluatorError, Halting
+from judging.providers.errors import EvaluatorError, Halting, Rejected, TimedOut, opening
 from judging.providers.prices import cost
 from judging.providers.retries import next_try
-from judging.querysets import Held
+from judging.querysets import Held, RequestQuerySet
 from judging.replies.outputs import storable
-from judging.running import spending
+from judging.running import runs, spending
 
 # Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
 # for the write lock some 40 ms.
 PART = 250
+# Where so many first requests of a run are rejected alike, the others would be, too.
+FIRST = 20
 _REPLY = {
     "request_id": "bigint",
     "text": "text",
@@ -66,11 +70,15 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
         answered = [(one.leased, one.answer) for one in kept if one.answer]
         prices = endpoint.prices()
         paid = [cost(prices, answer.tokens_in, answer.tokens_out) for _, answer in answered]
+        doubtful = _doubtful(kept, rows)
         _settle_money(rows, kept, zip(answered, paid, strict=True))
         _store_replies(endpoint, answered, paid, now)
         _store_failures([one for one in kept if not one.answer], now)
         _note_pause(endpoint, kept, now)
         _note_remaining(endpoint, kept, now)
+        for run in doubtful:
+            if reason := _futile(run, endpoint, kept):
+                leasing.pause(run, reason)
 
 
 def decide(results: Sequence[Result]) -> int:
@@ -174,3 +182,80 @@ def _count_try(leased: Leased, error: EvaluatorError, now: datetime) -> None:
         request.update(**said, state="failed", cause=error.cause)
     else:
         request.update(**said, next_try=now + timedelta(seconds=wait))
+
+
+def _doubtful(kept: Sequence[Result], rows: Mapping[int, Held]) -> list[Run]:
+    """The running runs that want a request which was rejected or timed out just now.
+
+    Locked, so that two workers who store at once do not both miss the one that was too many; with
+    all others on which money is booked now, in one order.
+    """
+    failed = [one.leased.request_id for one in kept if isinstance(one.error, Rejected | TimedOut)]
+    if not failed:
+        return []
+    wanting = Call.objects.filter(request__among=failed).values("run")
+    booked = {one.leased.run_id for one in kept} | {row.leased_for for row in rows.values()}
+    found = Run.objects.filter(Q(pk__in=wanting) | Q(pk__in=booked - {None})).order_by("pk")
+    wanted_by = set(wanting.values_list("run", flat=True))
+    locked = list(found.select_for_update(no_key=True))
+    return [run for run in locked if run.state == Run.State.RUNNING and run.pk in wanted_by]
+
+
+def _futile(run: Run, endpoint: Endpoint, kept: Sequence[Result]) -> str:
+    """Why a run had better not go on: nothing that it asked was answered, and all failed alike.
+    "" where it may."""
+    if run.was_answered():
+        return ""
+    wanted = Request.objects.wanted_by(run)
+    return _all_rejected(run, wanted, kept) or _all_timed_out(wanted, endpoint, kept)
+
+
+def _all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Result]) -> str:
+    """Once, when the first FIRST requests, or all if they are fewer, were rejected with one status:
+    whoever resumes the run has seen that."""
+    errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
+    last = next(reversed(errors.values()), None)
+    if last is None or last.status is None:
+        return ""
+    failed = wanted.filter(state="failed")
+    alike = failed.filter(cause=last.cause, message__startswith=opening(last.status))
+    n, before = failed.count(), failed.exclude(pk__among=list(errors)).count()
+    is_first = before < FIRST <= n or (n < FIRST and not wanted.still_open().exists())
+    if not is_first or alike.count() < n:
+        return ""
+    remedy = "Clone this run with another endpoint"
+    if runs.is_unanswered(run):
+        remedy = "Move this run to a corrected endpoint"
+    return (
+        f"{_first(n, 'request', n < FIRST)} rejected. {str(last).rstrip('.')}. Check address,"
+        f" model, key and parameters of the endpoint. {remedy}, or ask the failed ones again once"
+        " it is mended there. Resume goes on without them."
+    )
+
+
+def _all_timed_out(wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[Result]) -> str:
+    """When as many requests timed out as calls may be in flight, or all if they are fewer."""
+    if not any(isinstance(one.error, TimedOut) for one in kept):
+        return ""
+    now = Endpoint.objects.get(pk=endpoint.pk)
+    limits = (now.timeout, now.in_flight)
+    if limits != (endpoint.timeout, endpoint.in_flight):
+        return ""  # Somebody changed them while these were in flight.
+    slow = wanted.filter(tried__has_key=TimedOut.cause)
+    n, others = slow.count(), wanted.exclude(tried__has_key=TimedOut.cause)
+    if others.filter(attempts__gt=0).exists():
+        return ""
+    all_of_them = not others.still_open().exists()
+    if n < endpoint.in_flight and not all_of_them:
+        return ""
+    return (
+        f"{_first(n, 'call', all_of_them)} broken off after {now.timeout} s without a reply."
+        f" Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout})"
+        f" and calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
+    )
+
+
+def _first(n: int, what: str, every: bool) -> str:
+    if n == 1:
+        return f"The {'only' if every else 'first'} {what} was"
+    return f"All {n} {what}s were" if every else f"The first {n} {what}s were all"

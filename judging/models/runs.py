@@ -98,6 +98,10 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"{self.project.slug} run {self.number}"
 
+    def was_answered(self) -> bool:
+        """Whether anything that it wants was answered since it was started."""
+        return self.calls.filter(request__reply__created_at__gte=self.created_at).exists()
+
     def asked(self) -> Strategy:
         """The strategy as this run pins it."""
         return pins.strategy(self.strategy.strategy(), self.pinned)

@@ -67,7 +67,13 @@ class Permanent(EvaluatorError):
 
 
 class Rejected(Permanent):
+    """`status` is the provider's, None where nobody was asked."""
+
     cause = "rejected"
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Halting(EvaluatorError):
@@ -88,6 +94,11 @@ class MissingKey(Halting):
 
 class ForbiddenAddress(Halting):
     cause = "forbidden_address"
+
+
+def opening(status: int) -> str:
+    """How the words about a status begin, on screens and where they are kept."""
+    return f"The provider answered {status}: "
 
 
 def fit_to_show(words: str, secrets: Iterable[str] = ()) -> str:

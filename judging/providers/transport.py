@@ -24,6 +24,7 @@ from judging.providers.errors import (
     TimedOut,
     Unauthorised,
     fit_to_show,
+    opening,
     without,
 )
 from judging.providers.retries import parse_retry_after
@@ -163,7 +164,7 @@ def refusal(received: Received, status: int, secrets: Collection[str]) -> Evalua
         return RateLimited(message, retry_after)
     if status in {408, 409, 425} or status >= 500:
         return ServerTrouble(message, retry_after)
-    return Rejected(message)
+    return Rejected(message, status)
 
 
 def error_inside(error: Any, received: Received, secrets: Collection[str]) -> EvaluatorError:
@@ -176,7 +177,7 @@ def error_inside(error: Any, received: Received, secrets: Collection[str]) -> Ev
 def said(received: Received, status: int, secrets: Collection[str]) -> str:
     """The provider's words about a status, fit to show."""
     shown = fit_to_show(provider_words(received.body)[0], secrets) or "no words beside it"
-    return f"The provider answered {status}: {shown}"
+    return opening(status) + shown
 
 
 def provider_words(body: bytes) -> tuple[str, str]:

@@ -200,6 +200,11 @@ class RequestQuerySet(models.QuerySet[Any]):
         again = {"attempts": 0, "tried": {}, "next_try": now, "cause": "", "message": ""}
         return self.filter(state="failed").update(state="waiting", **again)
 
+    def try_afresh(self, now: datetime) -> int:
+        """Let what timed out and waits for another try have all of its tries again, now."""
+        slow = self.filter(state="waiting", tried__has_key="timed_out")
+        return slow.update(tried={}, next_try=now)
+
     def note_answered(self) -> int:
         tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}
         return self.update(state="answered", **tried, **FREE)

@@ -301,14 +301,23 @@ def pause(run: Run, member: Membership | None, *, reason: str = BY_HAND) -> None
 
 
 def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
-    """Go on with a paused run, under a higher cap if one is given."""
+    """Go on with a paused run, under a higher cap if one is given. What timed out while nothing
+    was answered has all of its tries again, since that is why such a run is paused."""
     _check_asked(run, "resumed")
     with writing.transact():
+        # Before the run is locked, as whoever stores replies does it.
+        if not run.was_answered():
+            Request.objects.wanted_by(run).try_afresh(clock.now())
         if cap is not None:
             budgeting.raise_cap(run, cap, member)
         move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
     run.refresh_from_db(fields=["cap"])
     finish_if_done(run)
+
+
+def is_unanswered(run: Run) -> bool:
+    """Whether no request of it was ever answered, be it for another run."""
+    return not run.calls.filter(request__state="answered").exists()
 
 
 def cancel(run: Run, member: Membership | None) -> None:

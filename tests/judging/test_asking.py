@@ -1,6 +1,7 @@
 """A real worker's slice against a scripted evaluator: what is asked, and what becomes of faults."""
 
 import asyncio
+import re
 import threading
 import time
 from collections import Counter
@@ -82,12 +83,10 @@ def test_every_call_is_asked_once_and_every_item_decided(evaluator: ScriptedEval
         ("refused", "refused"),
         ("filtered", "filtered"),
         ("filtered_prompt", "filtered"),
-        ("rejected", "rejected"),
         ("rate_limited", "rate-limited"),
         ("server_error", "unavailable"),
         ("broken_json", "unavailable"),
         ("cut", "unavailable"),
-        ("hang", "timed_out"),
     ],
 )
 def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
@@ -102,6 +101,46 @@ def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
     assert results(run) == {cause: 3}
     assert watching.progress(run).failures == {cause: 3}
     assert len(evaluator.log) == 3
+
+
+def test_a_run_whose_first_calls_are_all_rejected_pauses_with_the_provider_s_words(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    fault(evaluator, "rejected", latency=0.02)
+    project = make_project()
+    make_items(project, 60)
+    run = work(make_run(project, make_endpoint(evaluator, in_flight=2)))
+    assert run.state == Run.State.PAUSED
+    # As many more as were asked while the first were being stored.
+    assert re.match(r"The first [23]\d requests were all rejected\. The provider an", run.reason)
+    assert "answered 400: this cannot be asked." in run.reason
+    assert len(evaluator.log) < 50
+    # Whoever resumes has seen that; what failed stays counted by its cause.
+    runs.resume(run, None)
+    assert work(run).state == Run.State.FINISHED
+    assert results(run) == {"rejected": 60}
+    assert len(evaluator.log) == 60
+
+
+def test_a_run_whose_first_calls_all_time_out_pauses_and_names_the_numbers_to_change(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    """Some two seconds: two calls of one second each, and those that follow before it is seen."""
+    fault(evaluator, "hang")
+    project = make_project()
+    make_items(project, 20)
+    run = work(make_run(project, make_endpoint(evaluator, in_flight=2, timeout=1)))
+    assert run.state == Run.State.PAUSED
+    assert run.reason.startswith("The first 2 calls were all broken off after 1 s")
+    assert "seconds for one call (1) and calls in flight (2)" in run.reason
+    assert len(evaluator.log) <= 6
+    evaluator.script = Script()
+    Endpoint.objects.update(timeout=10)
+    runs.resume(run, None)
+    assert set(Request.objects.values_list("state", flat=True)) == {"waiting"}
+    assert not Request.objects.exclude(tried={}).exists()
+    assert work(run).state == Run.State.FINISHED
+    assert Reply.objects.count() == 20
 
 
 def test_a_failed_request_keeps_the_provider_s_words(evaluator: ScriptedEvaluator) -> None:

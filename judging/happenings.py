@@ -15,6 +15,7 @@ KINDS = {
     "run cancelled": "run cancelled",
     "run derived": "run counted over others",
     "run finished": "run finished",
+    "run moved": "run moved to another endpoint",
     "run paused": "run paused",
     "run recorded": "replies recorded",
     "run running": "run goes on",

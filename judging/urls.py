@@ -40,6 +40,7 @@ urlpatterns = [
     path(RUN + "archive/", runs.steer, {"step": "archive"}, name="run-archive"),
     path(RUN + "unarchive/", runs.steer, {"step": "unarchive"}, name="run-unarchive"),
     path(RUN + "clone/", remaking.clone, name="run-clone"),
+    path(RUN + "move/", remaking.move, name="run-move"),
     path(RUN + "again/", remaking.again, name="run-again"),
     path(RUN + "ask-without/", remaking.ask_without, name="run-ask-without"),
     path(RUN + "reparse/", remaking.reparse, name="run-reparse"),

@@ -71,7 +71,13 @@ def clone(request: Request, slug: str, number: int) -> Response:
     member = access.member_for(request, slug, right="run")
     run = found(member, number)
     said = checked(CloneSerializer(data=request.data))
-    return begun(done(lambda: runs.clone(run, access.seated(member), **said)))
+    name = said.pop("endpoint")
+
+    def cloned() -> Run:
+        endpoint = offering.endpoint_of(name) if name else None
+        return runs.clone(run, access.seated(member), endpoint=endpoint, **said)
+
+    return begun(done(cloned))
 
 
 @extend_schema(parameters=[KEY], request=None, responses={201: WatchedRunSerializer, **DONE_ONCE})

@@ -74,8 +74,10 @@ class AgainSerializer(serializers.Serializer[Any]):
 
 
 class CloneSerializer(AgainSerializer):
-    """How far a clone is the same: over the items as they are now, or as they were pinned."""
+    """How far a clone is the same: over the items as they are now, or as they were pinned; at the
+    same endpoint, or at another one by its name."""
 
+    endpoint = serializers.CharField(default=None, allow_null=True, max_length=80)
     as_pinned = serializers.BooleanField(default=False)
     cap = serializers.DecimalField(
         default=None, allow_null=True, max_digits=14, decimal_places=6, min_value=0

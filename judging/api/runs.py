@@ -20,6 +20,7 @@ from judging import tasks
 from judging.api.answering import DONE_ONCE, REFUSED, RUN, done, found, wish_of
 from judging.api.serializers import (
     ListedRunSerializer,
+    MoveSerializer,
     OutcomeSerializer,
     ResumeSerializer,
     StartSerializer,
@@ -27,6 +28,7 @@ from judging.api.serializers import (
 )
 from judging.engine import watching
 from judging.models import Outcome, Run
+from judging.preparing import offering
 from judging.results.filters import OutcomeFilter, RunFilter
 from judging.running import runs, starting, steering, tallies
 
@@ -95,6 +97,18 @@ def resume(request: Request, slug: str, number: int) -> Response:
     return Response(WatchedRunSerializer(watching.watch(paused)).data)
 
 
+@extend_schema(request=MoveSerializer, responses={200: WatchedRunSerializer, **REFUSED})
+@api_view(["POST"])
+def move(request: Request, slug: str, number: int) -> Response:
+    """Ask a run of which nothing was answered at another endpoint; it is planned again."""
+    member = access.member_for(request, slug, right="run")
+    run = found(member, number)
+    name = checked(MoveSerializer(data=request.data))["endpoint"]
+    done(lambda: runs.move_to(run, offering.endpoint_of(name), access.seated(member)))
+    tasks.ring(run.endpoint_id)
+    return Response(WatchedRunSerializer(watching.watch(run)).data)
+
+
 class OutcomeList(ListAPIView[Outcome]):
     """What a run says of each item, in the order of the items."""
 
@@ -115,6 +129,7 @@ urlpatterns = [
     path(RUN, run, name="api-run"),
     path(RUN + "pause/", steer, {"step": "pause"}, name="api-run-pause"),
     path(RUN + "resume/", resume, name="api-run-resume"),
+    path(RUN + "move/", move, name="api-run-move"),
     path(RUN + "cancel/", steer, {"step": "cancel"}, name="api-run-cancel"),
     path(RUN + "retry/", steer, {"step": "retry"}, name="api-run-retry"),
     path(RUN + "archive/", steer, {"step": "archive"}, name="api-run-archive"),

@@ -86,6 +86,12 @@ class ResumeSerializer(serializers.Serializer[Any]):
     )
 
 
+class MoveSerializer(serializers.Serializer[Any]):
+    """The name of the endpoint at which a run is asked from now on."""
+
+    endpoint = serializers.CharField(max_length=80)
+
+
 class RunSerializer(serializers.Serializer[Run]):
     number = serializers.IntegerField()
     kind = serializers.CharField()

@@ -118,7 +118,9 @@ def watch(run: Run) -> Watched:
         tried=counted.tried,
         unattended=unattended,
         paused_until=paused_until,
-        steps=steering.open_steps(run, counted.progress.failed, refused),
+        steps=steering.open_steps(
+            run, counted.progress.failed, answered=counted.progress.answered, refused=refused
+        ),
         pace=Pace() if unattended else _pace(run, counted, now),
         refused=refused,
     )

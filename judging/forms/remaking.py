@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 
-from judging.models import StrategyVersion
+from judging.models import Endpoint, StrategyVersion
 
 ALONE = "The one there is, as it is now"
 
@@ -45,7 +46,20 @@ class CloneForm(AgainForm):
         required=False,
         help_text="In the currency of the endpoint's prices. Empty: no limit.",
     )
-    field_order = ["as_pinned", "cap", "while_labelling"]
+    endpoint = forms.ModelChoiceField(
+        label="At which endpoint",
+        queryset=Endpoint.objects.none(),
+        to_field_name="name",
+        required=False,
+        help_text="At another one everything is asked there.",
+    )
+    field_order = ["endpoint", "as_pinned", "cap", "while_labelling"]
+
+    def __init__(
+        self, data: Any = None, *, is_lead: bool, same: Endpoint, others: QuerySet[Endpoint]
+    ) -> None:
+        super().__init__(data, is_lead=is_lead)
+        _offer(self.fields["endpoint"], others, f"The same: {same.name}")
 
     def clean_as_pinned(self) -> bool:
         return bool(self.cleaned_data["as_pinned"])
@@ -55,6 +69,27 @@ class CloneForm(AgainForm):
         if cap == 0:
             raise forms.ValidationError("Nothing can be asked for 0; leave it empty for no limit.")
         return cap
+
+
+class MoveForm(forms.Form):
+    """Where a run is asked from now on."""
+
+    endpoint = forms.ModelChoiceField(
+        label="Endpoint",
+        queryset=Endpoint.objects.none(),
+        to_field_name="name",
+        help_text="Site admins set endpoints up. A corrected one is a new one while runs rest on"
+        " this one.",
+    )
+
+    def __init__(self, data: Any = None, *, others: QuerySet[Endpoint]) -> None:
+        super().__init__(data)
+        _offer(self.fields["endpoint"], others, "Choose one")
+
+
+def _offer(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) -> None:
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset, field.empty_label = endpoints, empty
 
 
 class DeriveForm(forms.Form):

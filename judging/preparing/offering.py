@@ -42,6 +42,13 @@ def endpoints() -> EndpointQuerySet:
     return selecting.endpoints().exclude(provider__in=UNASKED)
 
 
+def other_endpoints(run: Run) -> EndpointQuerySet:
+    """Where else a run can be asked: a metric is measured offline, all else is asked."""
+    offline = Q(provider="baseline")
+    fit = offline if run.strategy.strategy().metric else ~offline
+    return endpoints().filter(fit).exclude(pk=run.endpoint_id)
+
+
 def endpoint_of(name: str) -> Endpoint:
     """The endpoint of this name; `Refused` if there is none that can be asked."""
     found = endpoints().named(name)

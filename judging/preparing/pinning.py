@@ -57,6 +57,12 @@ def draft(
     )
 
 
+def elsewhere(run: Run, endpoint: Endpoint) -> dict[str, Any]:
+    """What a stored run pins if it is asked at another endpoint; all but that stays."""
+    asked, own = run.strategy.strategy(), pins.own(run.pinned)
+    return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
+
+
 def _of_task(project: Project, strategy: Strategy) -> dict[str, Any]:
     if strategy.metrics_from != "task":
         return {}

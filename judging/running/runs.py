@@ -20,6 +20,7 @@ from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersio
 from judging.pins import Own
 from judging.preparing import allowing, drawing, pinning
 from judging.preparing.drawing import Drawn
+from judging.prompts import frames
 from judging.prompts.declaring import MAX_SAMPLES
 from judging.providers.errors import Rejected
 from judging.providers.parameters import refused
@@ -31,6 +32,8 @@ from judging.strategies import Strategy
 PILOT = "pilot"
 # In these states requests of a run may have failed for good.
 TRIED = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
+# In these states a run may be moved to another endpoint, if none of its requests was answered.
+AT_REST = frozenset({Run.State.PAUSED, Run.State.FINISHED})
 # Why a run of this kind has nobody to ask.
 UNASKED: dict[str, str] = {
     Run.Kind.RECORDED: "holds replies that were made elsewhere",
@@ -124,20 +127,25 @@ def clone(
     run: Run,
     member: Membership | None,
     *,
+    endpoint: Endpoint | None = None,
     as_pinned: bool = False,
     cap: Decimal | None = None,
     occasion: str = "",
     while_labelling: bool = False,
 ) -> Run:
     """A new run of the same strategy version over the same items, as they are now, or in the
-    very revisions and with the very examples that were pinned; the endpoint as it is now.
+    very revisions and with the very examples that were pinned; at the same endpoint as it is now,
+    or at another one.
 
     What was answered is not asked again. An `occasion` asks anew as pinned, and names this run
     as the one that is asked again. Raises `Refused` like `start`, and for a run that asked nobody.
     """
     _check_asked(run, "cloned")
+    endpoint = endpoint or run.endpoint
     if as_pinned or occasion:
-        return _as_pinned(run, member, cap=cap, occasion=occasion, allowed=while_labelling)
+        return _as_pinned(
+            run, endpoint, member, cap=cap, occasion=occasion, allowed=while_labelling
+        )
     options = Options(
         cap=cap,
         with_duplicates=True,
@@ -149,7 +157,7 @@ def clone(
         own=pins.own(run.pinned),
     )
     return start(
-        run.project, strategy=run.strategy, endpoint=run.endpoint, member=member, options=options
+        run.project, strategy=run.strategy, endpoint=endpoint, member=member, options=options
     )
 
 
@@ -195,7 +203,13 @@ def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _as_pinned(
-    run: Run, member: Membership | None, *, cap: Decimal | None, occasion: str, allowed: bool
+    run: Run,
+    endpoint: Endpoint,
+    member: Membership | None,
+    *,
+    cap: Decimal | None,
+    occasion: str,
+    allowed: bool,
 ) -> Run:
     copy = _draft_as(run, member, cap=cap, occasion=occasion, own=pins.own(run.pinned))
     sources = [run] if occasion else list(run.sources.all())
@@ -208,7 +222,7 @@ def _draft_as(
     return pinning.draft(
         run.project,
         run.strategy,
-        run.endpoint,
+        endpoint,
         member=member,
         cap=cap,
         seed=run.seed,
@@ -318,6 +332,52 @@ def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -
 def is_unanswered(run: Run) -> bool:
     """Whether no request of it was ever answered, be it for another run."""
     return not run.calls.filter(request__state="answered").exists()
+
+
+def move_to(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
+    """Ask a run at another endpoint, while none of its requests was answered: its calls are planned
+    anew. Items, revisions, strategy, examples, samples and seed stay as they were pinned.
+
+    Raises `Refused` where an answer is there already, calls are in flight, other runs follow from
+    it, or the endpoint cannot be asked so.
+    """
+    _check_asked(run, "moved")
+    if endpoint.pk == run.endpoint_id:
+        raise Refused(f"Run {run.number} is at {endpoint.name} already. Choose another endpoint.")
+    pinned = pinning.elsewhere(run, endpoint)
+    allowing.check(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
+    allowing.check_budget(run.project, endpoint)
+    with writing.transact():
+        # Before the run, and in the order in which they are decided: as a retry locks them.
+        list(run.outcomes.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+        held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+        _check_movable(held)
+        held.calls.all().delete()
+        held.outcomes.settled().reopen()
+        old = {"endpoint": run.endpoint.name, "state": held.state}
+        held.endpoint, held.pinned, held.renderer = endpoint, pinned, frames.RENDERER
+        held.state, held.reason, held.finished_at = Run.State.PLANNING, "", None
+        held.digest = pinning.digest(held)
+        changed = ("endpoint", "pinned", "renderer", "state", "reason", "finished_at", "digest")
+        held.save(update_fields=changed)
+        new = {"endpoint": endpoint.name, "state": held.state}
+        record("run moved", held, member, old=old, new=new)
+    run.refresh_from_db()
+
+
+def _check_movable(run: Run) -> None:
+    """Raise `Refused` unless nothing rests on what the run asked so far."""
+    instead = "Clone it with another endpoint instead."
+    if run.state not in AT_REST:
+        raise Refused(f"Run {run.number} is {run.state}. Pause it before it is moved.")
+    if not is_unanswered(run):
+        raise Refused(f"Requests of run {run.number} were answered. {instead}")
+    if run.occasion and run.sources.exists():
+        raise Refused(f"Run {run.number} asks a canary again, of the same evaluator. {instead}")
+    if run.derived.exists():
+        raise Refused(f"Other runs follow from run {run.number}. {instead}")
+    if Request.objects.filter(leased_for=run, state="leased").exists():
+        raise Refused(f"Calls of run {run.number} are still in flight. Try again in a minute.")
 
 
 def cancel(run: Run, member: Membership | None) -> None:

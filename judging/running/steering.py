@@ -34,7 +34,7 @@ def _put_away(run: Run, member: Membership | None, what: str, when: datetime | N
 
 
 # What a person may do to a run, by the name that pages and the API have for it; to resume one takes
-# a cap besides.
+# a cap besides, and to move one an endpoint.
 STEPS: dict[str, Callable[[Run, Membership], object]] = {
     "pause": runs.pause,
     "cancel": runs.cancel,
@@ -44,9 +44,9 @@ STEPS: dict[str, Callable[[Run, Membership], object]] = {
 }
 
 
-def open_steps(run: Run, failed: int, refused: str = "") -> list[str]:
-    """The steps that a run with this many failed requests can take now, and with a parameter that
-    its evaluator `refused`.
+def open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> list[str]:
+    """The steps that a run with this many failed and answered requests can take now, and with a
+    parameter that its evaluator `refused`.
 
     A failure that another run's retry has mended still stands in this one until it is retried.
     """
@@ -61,6 +61,8 @@ def open_steps(run: Run, failed: int, refused: str = "") -> list[str]:
         steps = [*steps, "retry"]
     if refused:
         steps = [*steps, "ask-without"]
+    if asked and state in runs.AT_REST and not answered:
+        steps = [*steps, "move"]
     if state in ENDED:
         steps = [*steps, "unarchive" if run.archived_at else "archive"]
     return steps

@@ -1,4 +1,4 @@
-"""Runs that are made of runs: cloned, asked again as canaries, derived, read by another parser."""
+"""Runs that are made of runs: cloned, moved, asked again as canaries, derived, parsed again."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
 from judging import tasks
 from judging.errors import Refused
-from judging.forms.remaking import AgainForm, CloneForm, DeriveForm, ReparseForm
+from judging.forms.remaking import AgainForm, CloneForm, DeriveForm, MoveForm, ReparseForm
 from judging.models import Run
-from judging.preparing import catalogue
+from judging.preparing import catalogue, offering
 from judging.results import figures
 from judging.running import canaries, deriving, reparsing, runs
 from judging.running.reparsing import Preview
@@ -29,7 +29,8 @@ def clone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Ask the same once more, over the same items as they are now or as they were."""
     member = access.member_for(request, slug, right="run")
     run = found(member, number)
-    form = CloneForm(_sent(request), is_lead=member.is_lead)
+    others = offering.other_endpoints(run)
+    form = CloneForm(_sent(request), is_lead=member.is_lead, same=run.endpoint, others=others)
     if request.method == "POST" and form.is_valid():
         try:
             copy = runs.clone(run, access.seated(member), **form.cleaned_data)
@@ -38,6 +39,24 @@ def clone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         else:
             return _begun(request, copy, f"Run {copy.number} is started as a clone of {number}.")
     return _asked(request, member, "judging/run_clone.html", form, run=run)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def move(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Ask a run elsewhere of which nothing was answered."""
+    member = access.member_for(request, slug, right="run")
+    run = found(member, number)
+    form = MoveForm(_sent(request), others=offering.other_endpoints(run))
+    if request.method == "POST" and form.is_valid():
+        endpoint = form.cleaned_data["endpoint"]
+        try:
+            runs.move_to(run, endpoint, access.seated(member))
+        except Refused as problem:
+            form.add_error(None, str(problem))
+        else:
+            return _begun(request, run, f"Run {number} is asked at {endpoint.name} from now on.")
+    return _asked(request, member, "judging/run_move.html", form, run=run)
 
 
 @require_POST

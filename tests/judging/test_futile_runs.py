@@ -1,19 +1,26 @@
-"""Runs of which nothing comes: paused after the first calls."""
+"""Runs of which nothing comes: paused after the first calls, and moved to another endpoint."""
+
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
+from django.test import Client
 
-from annotation.models import Project
-from judging.engine import storing
+from annotation.models import Event, Membership, Project
+from judging.engine import leasing, storing
 from judging.engine.storing import FIRST, Result
-from judging.models import Request, Run
+from judging.errors import Refused
+from judging.models import Call, Outcome, Request, Run
+from judging.preparing import pinning
 from judging.providers.errors import EvaluatorError, Rejected, ServerTrouble, TimedOut
-from judging.running import runs
+from judging.running import canaries, runs
 from tests.judging.builders_judging import (
     answer,
     fail,
     make_endpoint,
     make_items,
     make_run,
+    make_strategy,
     results,
     take,
 )
@@ -22,6 +29,7 @@ pytestmark = pytest.mark.django_db
 
 NOWHERE = "http://127.0.0.1:9/v1"
 WRONG = "The provider answered 404: the model does not exist"
+PAGE = "/projects/fbi/runs/1/"
 
 
 def rejected(words: str = WRONG, status: int = 404) -> Rejected:
@@ -91,6 +99,8 @@ def test_what_was_answered_before_a_run_began_does_not_hide_that_all_is_rejected
     fail(run, rejected(), number=FIRST)
     assert state(run) == Run.State.PAUSED
     assert "Clone this run with another endpoint" in run.reason
+    with pytest.raises(Refused, match=r"were answered\. Clone it with another endpoint"):
+        runs.move_to(run, make_endpoint(NOWHERE), None)
 
 
 def test_runs_that_share_the_rejected_requests_pause_together(project: Project) -> None:
@@ -137,3 +147,110 @@ def test_calls_that_timed_out_by_a_limit_that_was_changed_meanwhile_prove_nothin
     type(run.endpoint).objects.update(timeout=70)
     storing.store(before, "worker", [Result(one, error=TimedOut("slow")) for one in leased])
     assert state(run) == Run.State.RUNNING
+
+
+def paused(project: Project) -> Run:
+    run = planned(project, 3)
+    fail(run, rejected())
+    assert state(run) == Run.State.PAUSED
+    return run
+
+
+def test_a_run_that_nobody_answered_is_moved_and_asked_where_it_was_moved_to(
+    project: Project, member: Membership
+) -> None:
+    run = paused(project)
+    before, was = run.digest, run.endpoint.name
+    there = make_endpoint(NOWHERE, name="corrected", model="right", parameters={"top_p": 0.5})
+    runs.move_to(run, there, member)
+    assert (run.state, run.reason, run.endpoint) == (Run.State.PLANNING, "", there)
+    assert (run.pinned["name"], run.pinned["model"]) == ("corrected", "right")
+    assert run.pinned["parameters"]["top_p"] == 0.5
+    assert run.digest == pinning.digest(run) != before
+    assert results(run) == {"pending": 3}
+    event = Event.objects.get(kind="run moved")
+    assert event.member == member
+    assert event.old == {"endpoint": was, "state": "paused"}
+    assert event.new == {"endpoint": "corrected", "state": "planning"}
+    runs.plan(run)
+    assert answer(run) == 3
+    assert runs.finish_if_done(run)
+    assert results(run) == {"detected": 3}
+    # The same as if it had been started there.
+    assert not Call.objects.exclude(request__endpoint=there).exists()
+    assert leasing.due_endpoints(run.created_at) == []
+
+
+def test_a_run_is_moved_only_while_nothing_rests_on_it(project: Project) -> None:
+    run, there = planned(project, 3), make_endpoint(NOWHERE)
+    with pytest.raises(Refused, match=r"is running\. Pause it"):
+        runs.move_to(run, there, None)
+    leased = take(run, 1)
+    runs.pause(run, None)
+    with pytest.raises(Refused, match="still in flight"):
+        runs.move_to(run, there, None)
+    storing.store(run.endpoint, "worker", [Result(leased[0])])
+    with pytest.raises(Refused, match=r"is at evaluator-.* already"):
+        runs.move_to(run, run.endpoint, None)
+    with pytest.raises(Refused, match="stands for replies"):
+        runs.move_to(run, make_endpoint(NOWHERE, provider="recorded"), None)
+    assert (state(run), Outcome.objects.count(), Call.objects.count()) == (Run.State.PAUSED, 3, 3)
+    runs.move_to(run, there, None)
+    assert state(run) == Run.State.PLANNING
+
+
+def test_a_canary_that_is_asked_again_stays_at_its_endpoint(project: Project) -> None:
+    make_items(project, 2)
+    endpoint = make_endpoint(NOWHERE)
+    first = canaries.begin(project, strategy=make_strategy(), endpoint=endpoint)
+    runs.plan(first)
+    answer(first)
+    runs.finish_if_done(first)
+    again = canaries.ask_again(first)
+    runs.plan(again)
+    fail(again, rejected())
+    with pytest.raises(Refused, match="of the same evaluator"):
+        runs.move_to(again, make_endpoint(NOWHERE), None)
+
+
+def test_the_page_of_a_run_offers_to_move_it_and_the_next_page_does(
+    project: Project, browser: Client
+) -> None:
+    paused(project)
+    there = make_endpoint(NOWHERE, name="corrected")
+    page = browser.get(PAGE).content.decode()
+    assert "All 3 requests were rejected." in page
+    assert f'href="{PAGE}move/"' in page
+    asked = browser.get(f"{PAGE}move/").content.decode()
+    assert '<option value="corrected">' in asked
+    assert "baseline" not in asked
+    assert browser.post(f"{PAGE}move/", {"endpoint": "nobody"}).status_code == 422
+    answered = browser.post(f"{PAGE}move/", {"endpoint": "corrected"}, follow=True)
+    assert "Run 1 is asked at corrected from now on." in answered.content.decode()
+    assert Run.objects.get().endpoint == there
+    assert browser.post(f"{PAGE}move/", {"endpoint": "corrected"}).status_code == 422
+
+
+def test_a_program_and_a_command_move_a_run_or_clone_it_with_another_endpoint(
+    project: Project, program: Client
+) -> None:
+    paused(project)
+    for name in ("corrected", "third"):
+        make_endpoint(NOWHERE, name=name)
+    api = "/api/v1/projects/fbi/runs/1/"
+    assert "move" in program.get(api).json()["steps"]
+    said = program.post(f"{api}move/", {"endpoint": "nobody"}, "application/json")
+    assert (said.status_code, "corrected" in said.json()["detail"]) == (422, True)
+    said = program.post(f"{api}move/", {"endpoint": "corrected"}, "application/json").json()
+    assert (said["run"]["endpoint"], said["run"]["state"]) == ("corrected", "planning")
+    said = program.post(f"{api}clone/", {"endpoint": "third"}, "application/json").json()
+    assert (said["run"]["number"], said["run"]["endpoint"]) == (2, "third")
+    run = Run.objects.get(number=1)
+    runs.plan(run)
+    runs.pause(run, None)
+    out = StringIO()
+    call_command("move_run", "1", "--project", "fbi", "--endpoint", "third", stdout=out)
+    assert out.getvalue() == "Run 1 of fbi is asked at third.\n"
+    call_command("clone_run", "1", "--project", "fbi", "--endpoint", "corrected", stdout=out)
+    assert Run.objects.get(number=3).endpoint.name == "corrected"
+    assert state(run) == Run.State.PLANNING

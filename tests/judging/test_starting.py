@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -304,14 +305,15 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
 
 def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Project) -> None:
     make_items(project, 1)
-    run = make_run(project, make_endpoint(NOBODY))
+    run, there = make_run(project, make_endpoint(NOBODY)), make_endpoint(NOBODY)
     for kind, why in (("recorded", "made elsewhere"), ("derived", "follows from other runs")):
         Run.objects.filter(pk=run.pk).update(kind=kind, state="finished")
         run.refresh_from_db()
-        for step in (runs.resume, runs.retry_failed, runs.clone):
+        steps = (runs.resume, runs.retry_failed, runs.clone, partial(runs.move_to, endpoint=there))
+        for step in steps:
             with pytest.raises(Refused, match=why):
-                step(run, None)
-        assert steering.open_steps(run, 3) == ["archive"]
+                step(run, member=None)
+        assert steering.open_steps(run, 3, answered=0) == ["archive"]
 
 
 def test_the_projects_own_strategy_goes_before_a_shipped_one(project: Project) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
+from judging.preparing import offering
 from judging.running import runs
 
 
@@ -16,6 +17,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--endpoint", metavar="NAME", help="ask another one")
         parser.add_argument(
             "--as-pinned",
             action="store_true",
@@ -34,7 +36,9 @@ class Command(BaseCommand):
         cap = told.amount(options["cap"])
         names = ("as_pinned", "while_labelling")
         said = {name: options[name] for name in names}
-        clone = told.done(lambda: runs.clone(run, None, cap=cap, **said))
+        name = options["endpoint"]
+        endpoint = told.done(lambda: offering.endpoint_of(name)) if name else None
+        clone = told.done(lambda: runs.clone(run, None, endpoint=endpoint, cap=cap, **said))
         self.stdout.write(
             f"Run {clone.number} of {options['project']}, a clone of run {run.number}:"
             f" {clone.outcomes.count()} items"

@@ -1,0 +1,25 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from judging.management import told
+from judging.preparing import offering
+from judging.running import runs
+
+
+class Command(BaseCommand):
+    help = "Ask a run of which nothing was answered at another endpoint. It is planned again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, metavar="NUMBER")
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--endpoint", required=True, metavar="NAME", help="who is asked now")
+        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = told.run(options["project"], options["run"])
+        endpoint = told.done(lambda: offering.endpoint_of(options["endpoint"]))
+        told.done(lambda: runs.move_to(run, endpoint, None))
+        self.stdout.write(f"Run {run.number} of {options['project']} is asked at {endpoint.name}.")
+        told.go_on(run, self.stderr, wait=options["wait"])

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Q
 
 from annotation import bulk, writing
+from annotation.models import Event
 from judging import clock
 from judging.calling import calls, outcomes
 from judging.engine import leasing
@@ -207,7 +208,7 @@ def _futile(run: Run, endpoint: Endpoint, kept: Sequence[Result]) -> str:
     if run.was_answered():
         return ""
     wanted = Request.objects.wanted_by(run)
-    return _all_rejected(run, wanted, kept) or _all_timed_out(wanted, endpoint, kept)
+    return _all_rejected(run, wanted, kept) or _all_timed_out(run, wanted, endpoint, kept)
 
 
 def _all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Result]) -> str:
@@ -233,8 +234,11 @@ def _all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Result]) -> 
     )
 
 
-def _all_timed_out(wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[Result]) -> str:
-    """When as many requests timed out as calls may be in flight, or all if they are fewer."""
+def _all_timed_out(
+    run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[Result]
+) -> str:
+    """When as many requests timed out as calls may be in flight, or all if they are fewer; once
+    for the numbers that decide it, since whoever resumes the run with the same has seen that."""
     if not any(isinstance(one.error, TimedOut) for one in kept):
         return ""
     now = Endpoint.objects.get(pk=endpoint.pk)
@@ -248,11 +252,16 @@ def _all_timed_out(wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[R
     all_of_them = not others.still_open().exists()
     if n < endpoint.in_flight and not all_of_them:
         return ""
-    return (
-        f"{_first(n, 'call', all_of_them)} broken off after {now.timeout} s without a reply."
-        f" Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout})"
-        f" and calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
+    numbers = (
+        f"Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout}) and"
+        f" calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
     )
+    paused = Event.objects.filter(kind="run paused", subject=f"run {run.number}")
+    before = paused.filter(project_id=run.project_id).values_list("data", flat=True)
+    if any(numbers in str(data.get("reason")) for data in before):
+        return ""
+    first = _first(n, "call", all_of_them)
+    return f"{first} broken off after {now.timeout} s without a reply. {numbers}"
 
 
 def _first(n: int, what: str, every: bool) -> str:

@@ -10,7 +10,7 @@ from annotation.models import Event, Membership, Project
 from judging.engine import leasing, storing
 from judging.engine.storing import FIRST, Result
 from judging.errors import Refused
-from judging.models import Call, Outcome, Request, Run
+from judging.models import Call, Endpoint, Outcome, Request, Run
 from judging.preparing import pinning
 from judging.providers.errors import EvaluatorError, Rejected, ServerTrouble, TimedOut
 from judging.running import canaries, runs
@@ -121,11 +121,16 @@ def test_a_call_in_flight_each_that_timed_out_pauses_a_run(project: Project) -> 
     assert state(run) == Run.State.PAUSED
     assert "after 7 s" in run.reason
     assert "(7) and calls in flight (4)" in run.reason
-    # Nothing is used up, and what times out again is told again.
+    # Nothing is used up. Whoever changed a number is told again, whoever did not has seen it.
     runs.resume(run, None)
     assert not Request.objects.exclude(tried={}).exists()
     fail(run, slow, number=4)
+    assert state(run) == Run.State.RUNNING
+    Endpoint.objects.update(timeout=9)
+    run = Run.objects.get()
+    fail(run, slow, number=1)
     assert state(run) == Run.State.PAUSED
+    assert "(9) and calls in flight (4)" in run.reason
 
 
 @pytest.mark.parametrize("other", [None, ServerTrouble("busy"), rejected()])
@@ -143,8 +148,8 @@ def test_calls_that_timed_out_by_a_limit_that_was_changed_meanwhile_prove_nothin
 ) -> None:
     run = planned(project, in_flight=2, timeout=7)
     leased = take(run, 2)
-    before = type(run.endpoint).objects.get(pk=run.endpoint_id)
-    type(run.endpoint).objects.update(timeout=70)
+    before = Endpoint.objects.get(pk=run.endpoint_id)
+    Endpoint.objects.update(timeout=70)
     storing.store(before, "worker", [Result(one, error=TimedOut("slow")) for one in leased])
     assert state(run) == Run.State.RUNNING
 

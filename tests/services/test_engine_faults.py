@@ -13,6 +13,7 @@ from django.db import connection
 from django.db.models import Sum
 
 from judging.models import Budget, Reply, Request, Run
+from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     ONE_CALL,
@@ -154,16 +155,19 @@ def test_calls_that_hang_hold_up_no_others_and_are_tried_again(
     assert_asked_again_only_after_faults(evaluator)
 
 
-def test_an_evaluator_that_only_hangs_ends_as_timed_out(
+def test_an_evaluator_that_only_hangs_pauses_and_ends_as_timed_out_if_it_is_resumed(
     evaluator: ScriptedEvaluator, processes: Processes, strategy: str
 ) -> None:
-    """Some seconds: three tries of a second, with a longer pause before each."""
+    """Some seconds: four tries of a second, with a longer pause before each."""
     evaluator.script = Script(faults={"hang": ""})
     run = make(evaluator, strategy, items=5, timeout=1)
     processes.bell()
+    wait_for(Run.objects.filter(state=Run.State.PAUSED).exists, "the run is paused", every=0.1)
+    assert {entry["attempt"] for entry in evaluator.log} == {1}
+    runs.resume(Run.objects.get(), None)
     finish(run)
     assert results(run) == {"timed_out": 5}
-    assert {entry["attempt"] for entry in evaluator.log} == {1, 2, 3}
+    assert {entry["attempt"] for entry in evaluator.log} == {1, 2, 3, 4}
 
 
 def test_a_clock_that_jumps_makes_nobody_ask_twice(

@@ -181,7 +181,7 @@ def test_the_pages_on_which_runs_are_made(
     page.get_by_role("button", name="Estimate").click()
     expect(page.get_by_role("alert")).to_contain_text("no items nothing")
     checked(page)
-    for path in ("", "1/clone/", "derive/?run=1&run=2", "1/reparse/", "2/"):
+    for path in ("", "1/clone/", "1/move/", "derive/?run=1&run=2", "1/reparse/", "2/"):
         page.goto(f"/projects/fbi/runs/{path}")
         checked(page)
     page.wait_for_selector("[data-chart=drift] svg")

@@ -180,7 +180,7 @@ def heed_refusals(rejected: Iterable[tuple[Leased, str]]) -> set[int]:
         said = next((said for said in words[run.pk] if refused(said, sent)), "")
         name = refused(said, sent)
         if name and not any(refused(reason, [name]) for reason in paused_for(run)):
-            _pause(run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}.")
+            pause(run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}.")
             paused.add(run.pk)
     return paused
 

@@ -175,7 +175,7 @@ def ask_without(run: Run, member: Membership | None) -> Run:
     own = replace(own, parameters={**own.parameters, name: None})
     cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
     with writing.transact():
-        copy = _draft_as(run, member, cap=cap, occasion=run.occasion, own=own)
+        copy = _draft_as(run, run.endpoint, member, cap=cap, occasion=run.occasion, own=own)
         if run.pinned.get(PILOT):
             copy.pinned[PILOT], copy.archived_at = True, timezone.now()
         copy = _start(
@@ -211,13 +211,20 @@ def _as_pinned(
     occasion: str,
     allowed: bool,
 ) -> Run:
-    copy = _draft_as(run, member, cap=cap, occasion=occasion, own=pins.own(run.pinned))
+    own = pins.own(run.pinned)
+    copy = _draft_as(run, endpoint, member, cap=cap, occasion=occasion, own=own)
     sources = [run] if occasion else list(run.sources.all())
     return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=allowed)
 
 
 def _draft_as(
-    run: Run, member: Membership | None, *, cap: Decimal | None, occasion: str, own: Own
+    run: Run,
+    endpoint: Endpoint,
+    member: Membership | None,
+    *,
+    cap: Decimal | None,
+    occasion: str,
+    own: Own,
 ) -> Run:
     return pinning.draft(
         run.project,

@@ -141,7 +141,7 @@ def print_times(rng: np.random.Generator, items: int) -> None:
     print(f"\nseconds for {items:,} outcomes in {CLUSTERS:,} clusters, {bootstrap.DRAWS:,} draws")
     for name, figure in figures.items():
         seconds(name, lambda figure=figure: bootstrap.estimate(figure(), cluster, rng))
-    seconds("signs, 9,999 draws", lambda: paired.p_value(sums, rng))
+    seconds("signs", lambda: paired.p_value(sums, rng))
     seconds("a category", lambda: slices.contrast(hits, category == 3, cluster, rng))
     seconds("a large slice", lambda: slices.contrast(hits, half, cluster, rng, category))
     few = np.isin(cluster, np.arange(150)) & half

@@ -22,9 +22,11 @@ class Estimate:
 class PValue:
     """A p, 0 to 1; None where the test could not be made, and `reason` says why.
 
-    `n` counts what the test rests on, as the function that makes it says.
+    `n` counts what the test rests on, as the function that makes it says. `test` names the way
+    where a function has several.
     """
 
     p: float | None
     n: int
     reason: str = ""
+    test: str = ""

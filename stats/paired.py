@@ -4,24 +4,34 @@ An item's difference is the first run's value minus the second's: 1, 0 or -1, or
 for shares of repeats. Only items that both runs parsed have one.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
+from fractions import Fraction
+from heapq import heappop, heappush
+from math import exp, gcd, lcm, log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, stdtrit
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import bdtr, gammaln, stdtr, stdtrit
 
 from stats.estimates import PValue
 from stats.rates import ClusterSums
 
 # The normal quantiles of 97.5 % and of 80 % power, 1.960 + 0.842.
 SHOWS = 2.80
-EXACT_UP_TO = 12
-DRAWS = 9_999
+# Beyond so many points of the grid that sums lie on, p is drawn, or taken from t once as many
+# clusters differ as its tail needs.
+MOST_POINTS = 2**22
+DRAWS = 10**6
+MANY_CLUSTERS = 200
+EXACT, DRAWN, TAIL_OF_T = "exact", "drawn", "t"
+# A share of repeats is a fraction, and a cluster adds a few of them up.
+_LARGEST_DENOMINATOR = 10_000
 _AT_A_TIME = 4_000_000
 # Sums of shares that are equal but for rounding count as equal.
 _ROUNDING = 1e-9
+# Sums up to this long are as quickly multiplied out as transformed.
+_SHORT = 64
 
 NO_ITEMS = "no item that both parsed"
 ONE_CLUSTER = "one cluster"
@@ -99,35 +109,112 @@ def mcnemar(only_first: int, only_second: int) -> PValue:
         raise ValueError(f"{only_first} and {only_second} are not counts")
     n = only_first + only_second
     p = 1.0 if n == 0 else min(1.0, 2 * float(bdtr(min(only_first, only_second), n, 0.5)))
-    return PValue(p, n)
+    return PValue(p, n, test=EXACT)
 
 
-def flip_signs(differences: ArrayLike, rng: np.random.Generator, draws: int = DRAWS) -> PValue:
+def flip_signs(differences: ArrayLike, rng: np.random.Generator) -> PValue:
     """The two-sided p that the sum of clusters' differences is 0, by flipping their signs.
 
     If the runs are alike, each cluster could as well have differed the other way (Fisher 1935,
-    section 21). p is the share of sign patterns whose sum is as far from 0 as the one found: of
-    all 2^k where k <= 12 clusters differ, else of `draws` drawn ones, the one found among them:
-    (1 + as far) / (1 + draws). `n` is k. Where no cluster differs p is 1.
+    section 21). p is the share of all 2^k sign patterns of the k clusters that differ whose sum is
+    as far from 0 as the one found. Sums of shares of repeats are multiples of one fraction, so
+    that the share is counted exactly on the grid of these. Where that has more than 4 million
+    points, p is of a million drawn patterns, the one found among them, (1 + as far) / (1 + draws),
+    or with 200 clusters the tail of Student's t; `test` says which. `n` is k. Where no cluster
+    differs p is 1.
     """
     sums = np.asarray(differences, dtype=float)
     apart = np.abs(sums[sums != 0])
-    k, found = apart.size, abs(float(sums.sum()))
-    least = found - _ROUNDING * max(1.0, float(apart.sum()))
-    if k <= EXACT_UP_TO:
-        signs = 1 - 2 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
-        return PValue(float((np.abs(signs @ apart) >= least).mean()), k)
+    k = apart.size
+    if not k:
+        return PValue(1.0, 0, test=EXACT)
     # Clusters that differ by as much are interchangeable.
     sizes, alike = np.unique(np.round(apart, 9), return_counts=True)
-    as_far = sum(
-        int((np.abs(flipped @ sizes) >= least).sum()) for flipped in _flips(alike, rng, draws)
-    )
-    return PValue((1 + as_far) / (1 + draws), k)
+    found = abs(float(sums.sum()))
+    steps = _on_grid(sizes)
+    if steps is not None and (total := int(steps @ alike)) < MOST_POINTS:
+        # By how many steps the clusters that went the rarer way differ, all taken together.
+        least = round((total - found * total / float(apart.sum())) / 2)
+        return PValue(min(1.0, 2 * _share_up_to(least, steps, alike)), k, test=EXACT)
+    if k < MANY_CLUSTERS:
+        far = _drawn_as_far(apart, found - _ROUNDING * max(1.0, float(apart.sum())), rng)
+        return PValue((1 + far) / (1 + DRAWS), k, test=DRAWN)
+    z = found / sqrt(float((apart**2).sum()))
+    t = z * sqrt((k - 1) / max(k - z * z, _ROUNDING))
+    return PValue(min(1.0, 2 * float(stdtr(k - 1, -t))), k, test=TAIL_OF_T)
 
 
-def _flips(alike: Ints, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """The sum of the signs of each kind of cluster, in blocks of draws x kinds."""
-    block = max(1, _AT_A_TIME // len(alike))
-    for start in range(0, draws, block):
-        size = min(block, draws - start), len(alike)
-        yield 2 * rng.binomial(alike, 0.5, size=size).astype(float) - alike
+def _on_grid(sizes: Floats) -> Ints | None:
+    """Sizes as whole multiples of the largest number that all are multiples of; None where they are
+    no fractions, or have no denominator in common that is of use."""
+    fractions = [Fraction(size).limit_denominator(_LARGEST_DENOMINATOR) for size in sizes.tolist()]
+    if any(abs(float(one) - size) > _ROUNDING for one, size in zip(fractions, sizes, strict=True)):
+        return None
+    common = lcm(*(one.denominator for one in fractions))
+    whole = [one.numerator * (common // one.denominator) for one in fractions]
+    steps = [one // gcd(*whole) for one in whole]
+    return np.array(steps) if max(steps) < MOST_POINTS else None
+
+
+def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
+    """P(T <= most) of T = sum of steps x Binomial(alike, 1/2), exact but for rounding however
+    small it is; `most` is at most half of the largest T.
+
+    The distribution is multiplied out kind by kind. It is tilted before, so that T is `most` on
+    average (Esscher 1932): then what is asked for is not lost in the rounding of larger terms.
+    """
+    k = int(alike.sum())
+    if most <= 0:
+        return exp(-k * log(2))
+    tilt = _tilt(most, steps, alike)
+    parts: list[tuple[int, int, Floats]] = []
+    for order, (step, n) in enumerate(zip(steps.tolist(), alike.tolist(), strict=True)):
+        part = _binomial(n, step, tilt)[: most + 1]
+        heappush(parts, (len(part), order, part))
+    # The shortest two first, so that none is multiplied out more often than it needs to be.
+    while len(parts) > 1:
+        (_, order, one), (_, _, other) = heappop(parts), heappop(parts)
+        both = _multiplied(one, other)[: most + 1]
+        heappush(parts, (len(both), order, both))
+    tilted = parts[0][2]
+    behind = np.exp(tilt * (most - np.arange(len(tilted))))
+    scale = float(alike @ np.logaddexp(0, tilt * steps)) - k * log(2) - tilt * most
+    return exp(scale) * float(tilted @ behind)
+
+
+def _tilt(most: int, steps: Ints, alike: Ints) -> float:
+    """The x at most 0 where sum steps alike / (1 + e^(-x steps)) is `most`, or near enough."""
+    low, high = -log(float(steps @ alike)), 0.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        mean = float((steps * alike) @ np.exp(-np.logaddexp(0, -middle * steps)))
+        low, high = (middle, high) if mean < most else (low, middle)
+    return (low + high) / 2
+
+
+def _binomial(n: int, step: int, tilt: float) -> Floats:
+    """The distribution of step x Binomial(n, q) at 0 to n step; q = 1 / (1 + e^(-tilt step))."""
+    i = np.arange(n + 1)
+    chosen = gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1)
+    found = np.zeros(n * step + 1)
+    found[::step] = np.exp(chosen + i * tilt * step - n * np.logaddexp(0, tilt * step))
+    return found
+
+
+def _multiplied(one: Floats, other: Floats) -> Floats:
+    """The distribution of a sum of two that are independent."""
+    if min(len(one), len(other)) <= _SHORT:
+        return np.convolve(one, other)
+    length = len(one) + len(other) - 1
+    room = next_fast_len(length, real=True)
+    found: Floats = irfft(rfft(one, room) * rfft(other, room), room)[:length]
+    return np.maximum(found, 0)
+
+
+def _drawn_as_far(apart: Floats, least: float, rng: np.random.Generator) -> int:
+    """In how many of `DRAWS` drawn sign patterns the sum is `least` or more from 0."""
+    far, block = 0, max(1, _AT_A_TIME // len(apart))
+    for start in range(0, DRAWS, block):
+        signs = rng.integers(2, size=(min(block, DRAWS - start), len(apart)), dtype=np.int8)
+        far += int((np.abs((2.0 * signs - 1) @ apart) >= least).sum())
+    return far

@@ -21,7 +21,7 @@ from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
 from judging.paper import versions
 from judging.querysets import OutcomeQuerySet
 from judging.results import counting, gathering, reports
-from stats import bootstrap
+from stats import bootstrap, paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
 NOBODY = ""
@@ -246,7 +246,12 @@ def _figures(runs: Sequence[Run]) -> Sentences:
         yield say("figures", "bootstrap", draws=bootstrap.DRAWS, fewest=bootstrap.FEWEST_CLUSTERS)
     if len(rated) > 1:
         pairs = len(rated) * (len(rated) - 1) // 2
-        yield say("figures", "holm", runs=len(rated), pairs=pairs)
+        limits = {
+            "points": paired.MOST_POINTS,
+            "draws": paired.DRAWS,
+            "many": paired.MANY_CLUSTERS,
+        }
+        yield say("figures", "holm", runs=len(rated), pairs=pairs, **limits)
     if rated:
         yield say("figures", "exploratory")
     yield say("figures", "program", program=versions.program())

@@ -18,7 +18,7 @@ ABILITY = "ability"
 COLUMNS = (
     "run_a", "endpoint_a", "strategy_a", "run_b", "endpoint_b", "strategy_b", "ability",
     "total", "missing", "n", "only_a", "only_b", "difference", "low", "high", "p", "p_holm", "q",
-    "standard_error", "shows", "letters_a", "letters_b", "reason",
+    "test", "standard_error", "shows", "letters_a", "letters_b", "reason",
 )  # fmt: skip
 
 
@@ -36,8 +36,9 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `difference` is the detection rate of a minus that of b over `n` items, of which `only_a` and
     `only_b` tell how often one alone detected; `missing` of the `total` items of either are not in
-    it. `p_holm` is p adjusted for all pairs; runs that share none of their letters differ by it
-    (below 0.05). Rows of an ability are exploratory and have q (Benjamini and Hochberg) instead.
+    it. p is of `paired.p_value`, and `test` says whether it is exact, drawn or by t. `p_holm` is p
+    adjusted for all pairs; runs that share none of their letters differ by it (below 0.05). Rows
+    of an ability are exploratory and have q (Benjamini and Hochberg) instead.
     """
     found = [one.only(~one.invariant) for one in gathering.gather(runs, (ABILITY,))]
     pairs = list(combinations(found, 2))
@@ -83,6 +84,7 @@ def _row(pair: Pair) -> dict[str, Any]:
         "p": tested.p,
         "p_holm": None,
         "q": None,
+        "test": tested.test or None,
         "standard_error": made.standard_error,
         "shows": made.shows,
         "letters_a": None,

@@ -52,6 +52,17 @@ def test_runs_that_differ_share_no_letter_and_p_is_adjusted_for_all_pairs(
     assert [row["p_holm"] for row in rows] == pytest.approx([1, 3 * 2 / 1024, 3 * 2 / 1024])
 
 
+def test_p_is_exact_however_small_where_questions_have_several_items(project: Project) -> None:
+    # Twenty questions of two items each.
+    items = [one for n in range(20) for one in make_items(project, 2, cluster=f"question {n}")]
+    a, b, c = (make_said(project, items, said * 20) for said in ("DD", "UU", "DU"))
+    found = {(row["run_a"], row["run_b"]): row for row in comparing.compare([a, b, c])[:3]}
+    # Every question differs the same way: one pattern of signs of 2^20, and its mirror.
+    for pair, row in found.items():
+        assert (row["p"], row["test"]) == (pytest.approx(2**-19), "exact"), pair
+        assert row["p_holm"] == pytest.approx(3 * 2**-19)
+
+
 def test_items_of_one_cluster_flip_together(project: Project) -> None:
     items = make_items(project, 6, cluster="one") + make_items(project, 1)
     a, b = (make_said(project, items, said) for said in ("DDDDDDU", "UUUUUUU"))

@@ -1,6 +1,7 @@
 """Compare: which of the runs notice more, on the items that both of two have parsed?"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from annotation.leads.grouping import Grouping
 from annotation.templatetags import figures as written
@@ -10,6 +11,7 @@ from judging.views.results import cells, grids, measures, stacks
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column, Line
 from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, View
+from stats import paired
 
 ALL, ABILITY = "all", "ability"
 OF = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
@@ -18,6 +20,8 @@ WORDS = {
     ALL: "adjusted for all pairs (Holm); runs that share no letter differ.",
     ABILITY: "adjusted for all lines together (Benjamini and Hochberg): exploratory.",
 }
+# What stands below a p that is not exact.
+TESTS = {paired.DRAWN: "of a million drawn patterns", paired.TAIL_OF_T: "by Student’s t"}
 COLUMNS = (
     Column("Items", "items", is_number=False),
     Column("Run a", "run_a", is_number=False),
@@ -44,9 +48,10 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     ]
     lines = [_line(row, runs[row["run_a"]], runs[row["run_b"]]) for row in rows]
     words = (
-        "Detection rates on the error items that both runs parsed. p is that of the clusters'"
-        f" signs, {WORDS[over]} Would show: the smallest difference that would be found four times"
-        " in five."
+        "Detection rates on the error items that both runs parsed. p: sign-flip test over questions"
+        " (a McNemar test that allows several items a question), exact unless it says otherwise;"
+        f" {WORDS[over]} Would show: the smallest difference that would be found four times in"
+        " five."
     )
     columns = COLUMNS if over == ALL else COLUMNS[:-1]
     return Shown(grids.of_lines("Runs in pairs", columns, lines), _drawing(rows), words)
@@ -64,7 +69,7 @@ def _line(row: Row, a: Run, b: Run) -> Line:
             cells.count(row["only_a"], _beside(a, b, row, narrowing.HERE)),
             cells.count(row["only_b"], _beside(a, b, row, narrowing.THERE)),
             _difference(row),
-            cells.p_value(row["p"], row["reason"]),
+            replace(cells.p_value(row["p"], row["reason"]), note=TESTS.get(row["test"], "")),
             cells.p_value(row[ADJUSTED[over]], row["reason"]),
             cells.distance(row["shows"]),
             *letters,

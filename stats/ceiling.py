@@ -19,7 +19,8 @@ from stats.families import benjamini_yekutieli
 from stats.paired import ONE_CLUSTER, difference
 from stats.rates import ClusterSums
 
-FEWEST_RATERS = 2
+# With two an evaluator that answers at random passes where they do not agree much.
+FEWEST_RATERS = 3
 FEWEST_ITEMS = 50
 SIGNIFICANT = 0.05
 TOO_FEW = f"under {FEWEST_RATERS} raters with {FEWEST_ITEMS} items shared with others"
@@ -121,7 +122,7 @@ def alt_test(
     that j's share of wins exceeds the evaluator's by less than `epsilon`, which is what the
     evaluator may be worse for being cheaper (0.2 for experts, 0.15 for trained people, 0.1 for
     crowds); its variance is the clustered one of `paired.difference`, with one item a cluster the
-    paired t test of the paper. Raters with under 50 shared items are left out, and two are
+    paired t test of the paper. Raters with under 50 shared items are left out, and three are
     needed; there is no test where a rater's items are all of one cluster.
     """
     given, said = _sides(table, evaluator)

@@ -8,7 +8,7 @@ from statsmodels.stats.multitest import multipletests
 from stats import bootstrap, ceiling, closeness, correlation
 
 NAN = math.nan
-TOO_FEW = "under 2 raters with 50 items shared with others"
+TOO_FEW = "under 3 raters with 50 items shared with others"
 
 
 def generator(seed=1):
@@ -119,13 +119,14 @@ def test_the_alt_test_is_the_paper_s_written_out_item_by_item(scale, seed):
 
 
 def test_the_alt_test_by_hand():
-    # Two raters, 60 items: they agree on 30; on the others the evaluator sides with the first.
-    # Against the first (others: the second) either is right or wrong together: a tie on all,
-    # d = 0 throughout: passed, as 0 < 0.1. Against the second the evaluator wins 30, ties 30.
-    table = np.array([[1, 1]] * 30 + [[1, 2]] * 30)
+    # Three raters, 60 items: all agree on 30; on the others the evaluator sides with two of them.
+    # Against either of these both are right or wrong together: a tie on all, d = 0 throughout:
+    # passed, as 0 < 0.1. Against the second the evaluator wins 30, ties 30.
+    table = np.array([[1, 1, 1]] * 30 + [[1, 2, 1]] * 30)
     found = ceiling.alt_test(table, [1] * 60, np.arange(60), epsilon=0.1)
-    first, second = found.raters
+    first, second, third = found.raters
     assert (first.evaluator, first.people, first.p) == (1, 1, 0)
+    assert (third.evaluator, third.people, third.p) == (1, 1, 0)
     assert (second.evaluator, second.people) == (1, 0.5)
     # d: 30 of 0, 30 of -1: mean -.5, deviation sqrt(15 / 59), t = -.6 sqrt(60) / .50422 = -9.217
     assert second.p == pytest.approx(scipy_stats.t.cdf(-9.217, 59), rel=1e-3)
@@ -137,8 +138,8 @@ def test_an_evaluator_worse_than_everybody_does_not_pass():
     found = ceiling.alt_test(table, [1] * 80, np.arange(80), epsilon=0.1)
     assert (found.wins, found.passed) == (0, False)
     # Never as close, and alike on all items: p is 1.
-    found = ceiling.alt_test([[1, 1]] * 60, [2] * 60, np.arange(60), epsilon=0.1)
-    assert [(one.evaluator, one.people, one.p) for one in found.raters] == [(0, 1, 1)] * 2
+    found = ceiling.alt_test([[1, 1, 1]] * 60, [2] * 60, np.arange(60), epsilon=0.1)
+    assert [(one.evaluator, one.people, one.p) for one in found.raters] == [(0, 1, 1)] * 3
 
 
 def test_half_of_the_raters_are_enough():
@@ -166,23 +167,33 @@ def test_items_of_one_cluster_count_for_less():
     ("table", "evaluator"),
     [
         (np.empty((0, 3)), []),
-        ([[1, 1]] * 49, [1] * 49),
-        ([[1, NAN]] * 60, [1] * 60),
-        ([[1, 1]] * 60, [NAN] * 60),
+        ([[1, 1, 1]] * 49, [1] * 49),
+        ([[1, 1]] * 60, [1] * 60),
+        ([[1, 1, NAN]] * 60, [1] * 60),
+        ([[1, 1, 1]] * 60, [NAN] * 60),
         ([[1]] * 60, [1] * 60),
     ],
 )
-def test_the_alt_test_needs_two_raters_with_fifty_items(table, evaluator):
+def test_the_alt_test_needs_three_raters_with_fifty_items(table, evaluator):
     found = ceiling.alt_test(table, evaluator, np.arange(len(evaluator)), 0.1)
     assert (found.wins, found.advantage, found.raters, found.passed) == (None, None, (), None)
     assert found.reason == TOO_FEW
 
 
+def test_beside_two_raters_who_hardly_agree_a_random_evaluator_does_not_pass():
+    table, evaluator = people(150, noise=0.8, raters=2)
+    at_random = generator(9).integers(1, 4, size=150)
+    for said in (evaluator, at_random):
+        assert ceiling.alt_test(table, said, np.arange(150), 0.2).passed is None
+
+
 def test_a_rater_with_fewer_items_is_left_out():
-    table, evaluator = people(80)
+    table, evaluator = people(80, raters=4)
     table[30:, 2] = NAN
     found = ceiling.alt_test(table, evaluator, np.arange(80), 0.1)
-    assert [one.rater for one in found.raters] == [0, 1]
+    assert [one.rater for one in found.raters] == [0, 1, 3]
+    # Of three one is not enough.
+    assert ceiling.alt_test(table[:, 1:], evaluator, np.arange(80), 0.1).reason == TOO_FEW
 
 
 def test_items_of_a_single_cluster_say_nothing():

@@ -67,7 +67,9 @@ def alt_test(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " evaluator's share is less than ε below the person's, with q under 0.05 (Benjamini and"
         " Yekutieli); the test is passed if half of the people or more are. ε is what being cheaper"
         " is worth: 0.1 beside a crowd, 0.15 beside trained people, 0.2 beside experts. It needs"
-        " two people with 50 shared items each and one scale on both sides."
+        " three people with 50 shared items each and one scale on both sides. Where people hardly"
+        " agree with each other, an evaluator that answers at random passes, too: see how far they"
+        " agree first."
     )
     grid = page.table("Alternative annotator test", rows, figures)
     return Shown(grid, _near(page, rows), words)

@@ -129,7 +129,6 @@ def print_times(rng: np.random.Generator, items: int) -> None:
     apart = hits.astype(int) - (rng.random(items) < 0.5)
     sums = np.bincount(cluster, weights=apart)
     figures = {
-        "J": lambda: sensitivity.j(hits, half),
         "d'": lambda: sensitivity.d_prime(hits, half),
         "RMSE": lambda: closeness.rmse(people, scores),
         "Pearson": lambda: correlation.pearson(people, scores),

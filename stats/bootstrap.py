@@ -14,8 +14,12 @@ DRAWS = 2_000
 FEWEST_CLUSTERS = 10
 # Draws without a value are left out of the percentiles; above this share there is no interval.
 MOST_UNDEFINED = 0.05
+# Draws that are equal but for rounding show no spread.
+_ROUNDING = 1e-9
 # Numbers held at a time: 32 MB of them, whatever the number of items.
 _AT_A_TIME = 4_000_000
+
+ALL_AGREE, MOST_AGREE = "all draws agree", "nearly all draws agree"
 
 Floats = NDArray[np.float64]
 
@@ -64,8 +68,8 @@ def estimate(
     `clusters` names each item's cluster by a whole number. A sample draws as many clusters as
     there are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8);
     the interval runs between the (1 - level) / 2 quantiles of the values at either end. Under
-    10 clusters, or where more than one draw in twenty has no value, there is none and `reason`
-    says so; fewer such draws are left out.
+    10 clusters, where more than one draw in twenty has no value, or where the draws agree, there
+    is none and `reason` says so; fewer draws without a value are left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -115,7 +119,8 @@ def estimate_and_test(
 
     p = 2 (1 + the draws at or beyond 0 on the other side) / (1 + draws), at most 1, of the same
     draws (Davison and Hinkley 1997, section 4.2.1 for the 1): below 0.05 where the interval does
-    not hold 0. `n` of the test counts draws. There is no p where there is no interval.
+    not hold 0. `n` of the test counts draws. There is no p where there are too few clusters or
+    draws with a value.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -124,7 +129,7 @@ def estimate_and_test(
         return point, PValue(None, 0, point.reason)
     values = _drawn(figure, clusters, rng, draws)
     found = _between(point, values, level)
-    if values is None or found.low is None:
+    if values is None or _undefined(values):
         return found, PValue(None, 0, found.reason)
     there = values[~np.isnan(values)]
     fewer = min(int((there <= 0).sum()), int((there >= 0).sum()))
@@ -218,12 +223,23 @@ def _between(point: Estimate, values: Floats | None, level: float) -> Estimate:
     """The point with the quantiles of the drawn values at either end."""
     if values is None:
         return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
-    undefined = int(np.isnan(values).sum())
-    if undefined > MOST_UNDEFINED * len(values):
-        return _without_interval(point, f"undefined in {undefined:,} of {len(values):,} draws")
+    if reason := _undefined(values):
+        return _without_interval(point, reason)
     tail = (1 - level) / 2
-    low, high = np.nanquantile(values, [tail, 1 - tail])
-    return Estimate(point.value, float(low), float(high), point.n, point.reason)
+    least, low, high, most = np.nanquantile(values, [0, tail, 1 - tail, 1]).tolist()
+    room = _ROUNDING * max(1.0, abs(low))
+    if high - low <= room:
+        # An interval of no width would say that the figure is known for sure.
+        return _without_interval(point, ALL_AGREE if most - least <= room else MOST_AGREE)
+    return Estimate(point.value, low, high, point.n, point.reason)
+
+
+def _undefined(values: Floats) -> str:
+    """What is to be said where too many draws have no value."""
+    undefined = int(np.isnan(values).sum())
+    if undefined <= MOST_UNDEFINED * len(values):
+        return ""
+    return f"undefined in {undefined:,} of {len(values):,} draws"
 
 
 def _without_interval(point: Estimate, reason: str) -> Estimate:

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from stats import rates
 from stats.bootstrap import Figure
+from stats.estimates import Estimate
 
 Measure = Literal["accuracy", "precision", "recall", "f1", "mcc"]
 Floats = NDArray[np.float64]
@@ -154,6 +156,29 @@ def at_random(counts: Counts) -> Scores:
     p = errors / counts.n
     mcc = 0.0 if 0 < p < 1 else None
     return Scores(counts.n, 0, p * p + (1 - p) * (1 - p), p, p, p, mcc)
+
+
+def rate(
+    measure: Literal["accuracy", "precision", "recall"],
+    truths: Sequence[bool],
+    verdicts: Sequence[Sequence[bool | None]],
+    clusters: Sequence[str],
+) -> Estimate:
+    """The mean over prompts of a measure that is a rate, with the interval of `rates.mean_rate`.
+
+    Over all items, those that were accused, or the errors. `verdicts` is items x prompts, None
+    without a verdict. 0/0 has no interval.
+    """
+    is_error = np.array(truths, dtype=bool)[:, None]
+    accused = np.array([[one is True for one in said] for said in verdicts], dtype=bool)
+    cleared = np.array([[one is False for one in said] for said in verdicts], dtype=bool)
+    hits, cases = {
+        "accuracy": (np.where(is_error, accused, cleared), np.ones(accused.shape)),
+        "precision": (accused & is_error, accused),
+        "recall": (accused & is_error, np.broadcast_to(is_error, accused.shape)),
+    }[measure]
+    found = rates.mean_rate(hits, cases, clusters)
+    return found if found.n else Estimate(None, None, None, 0, NO_POSITIVE)
 
 
 def figure(

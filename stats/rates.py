@@ -82,6 +82,47 @@ def rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
     return clustered_wilson(sums_of(zip(items.tolist(), totals, strict=True)))
 
 
+def mean_rate(
+    hits: ArrayLike, cases: ArrayLike, clusters: ArrayLike, level: float = 0.95
+) -> Estimate:
+    """The plain mean of several rates over the same items, such as the precision by each of four
+    prompts, with the interval of `clustered_wilson`; one rate has exactly that.
+
+    `hits` and `cases` are items x rates, 1 or 0; p_j = hits / cases of rate j, of n_j cases, 0
+    without one. Rates are fixed, items drawn: an item weighs u = the mean over j of its cases /
+    n_j, so that n = (sum u)^2 / sum u^2 (Kish 1965) items of m clusters have the linearised
+    variance v = m / (m - 1) sum e_c^2, e_c summing the mean over j of (hit - p_j case) / n_j over
+    the items of cluster c. `n` of the estimate counts items with a case; without one there is no
+    value, in one cluster no interval.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+    hit, case = np.asarray(hits, dtype=float), np.asarray(cases, dtype=float)
+    weights = np.divide(case, case.sum(axis=0), out=np.zeros(case.shape), where=case > 0)
+    used = weights.any(axis=1)
+    items = int(used.sum())
+    if items == 0:
+        return Estimate(None, None, None, 0, "no items")
+    each = (hit * weights).sum(axis=0)
+    value = float(np.round(each.mean(), 12))
+    _, cluster = np.unique(np.asarray(clusters)[used], return_inverse=True)
+    m = int(cluster.max()) + 1
+    if m == 1:
+        return Estimate(value, None, None, items, "one cluster")
+    weight = weights[used].mean(axis=1)
+    n = float(weight.sum() ** 2 / (weight**2).sum())
+    apart = ((hit[used] - each) * weights[used]).mean(axis=1)
+    variance = m / (m - 1) * float((np.bincount(cluster, weights=apart) ** 2).sum())
+    upper = (1 + level) / 2
+    if m == items:
+        effective, quantile = n, float(ndtri(upper))
+    else:
+        quantile = float(stdtrit(m - 1, upper))
+        alike = value in (0, 1)
+        effective = min(n, m if alike else value * (1 - value) / max(variance, 1e-300))
+    return Estimate(value, *_wilson(value, effective, quantile), items)
+
+
 def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
     """Rate y / n with a two-sided interval that knows items of one cluster are alike.
 

@@ -1,13 +1,11 @@
 """Detection against false alarms: does an evaluator tell errors from changes that are none?
 
 Detection is the rate among error items, false alarm that among score-invariant items, of which
-nothing should be noticed. All take, item by item, what was `detected` (0, 1 or the share of
-repeats, nan where missing) and whether the item is `invariant`; `n` counts parsed items of both
-kinds. A run without parsed items of either kind has no value, and each kind needs the bootstrap's
-number of clusters for an interval.
+nothing should be noticed. `n` counts parsed items of both kinds. A run without parsed items of
+either kind has no value.
 """
 
-from collections.abc import Callable
+from math import hypot
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from stats.bootstrap import Figure
+from stats.estimates import Estimate
 
 NO_ITEMS = "no parsed item"
 NO_INVARIANT = "no score-invariant item"
@@ -23,27 +22,36 @@ NO_ERROR = "no error item"
 Floats = NDArray[np.float64]
 
 
-def j(detected: ArrayLike, invariant: ArrayLike) -> Figure:
-    """J = detection - false alarm, -1 to 1; 0 is alarm by chance (Youden 1950)."""
-    return _figure(detected, invariant, lambda sums: _ratio(sums[:, 0], sums[:, 1]))
+def j(detection: Estimate, alarm: Estimate) -> Estimate:
+    """J = detection - false alarm, -1 to 1 (Youden 1950), of two rates as `rates.rate` has them.
+
+    0 is no better than a coin, or always or never alarming. Its interval is Newcombe's (1998,
+    method 10; the method of variance estimates recovery of Zou and Donner 2008): each end lies as
+    far from J as the root of the squared distances of the ends of the two rates that lead there.
+    It takes the two for independent, which is wide where a question has items of both kinds.
+    There is none where a rate has none.
+    """
+    n = detection.n + alarm.n
+    if detection.value is None or alarm.value is None:
+        lacking = NO_INVARIANT if detection.n else NO_ERROR
+        return Estimate(None, None, None, n, lacking if n else NO_ITEMS)
+    value = detection.value - alarm.value
+    if detection.low is None or detection.high is None or alarm.low is None or alarm.high is None:
+        return Estimate(value, None, None, n, detection.reason or alarm.reason)
+    below = hypot(detection.value - detection.low, alarm.high - alarm.value)
+    above = hypot(detection.high - detection.value, alarm.value - alarm.low)
+    return Estimate(value, value - below, value + above, n)
 
 
 def d_prime(detected: ArrayLike, invariant: ArrayLike) -> Figure:
     """d' = z((hits + 0.5) / (errors + 1)) - z((alarms + 0.5) / (invariant + 1)), in deviations.
 
-    z is the normal quantile; the halves keep rates of 0 and 1 finite (Hautus 1995). Not for
+    Item by item what was `detected` (0, 1 or the share of repeats, nan where missing) and whether
+    the item is `invariant`. z is the normal quantile; the halves keep rates of 0 and 1 finite
+    (Hautus 1995). Each kind needs the bootstrap's number of clusters for an interval. Not for
     pairs, whose choice between two answers is another model (Macmillan and Creelman 2005,
     chapter 7).
     """
-    return _figure(
-        detected, invariant, lambda sums: ndtri(_ratio(sums[:, 0] + 0.5, sums[:, 1] + 1))
-    )
-
-
-def _figure(
-    detected: ArrayLike, invariant: ArrayLike, of_side: Callable[[Floats], Floats]
-) -> Figure:
-    """A number of the error items minus that of the invariant ones."""
     hits, calm = np.asarray(detected, dtype=float), np.asarray(invariant, dtype=bool)
     used = ~np.isnan(hits)
     errors, alarms = used & ~calm, used & calm
@@ -52,11 +60,8 @@ def _figure(
 
     def of(sums: Floats) -> Floats:
         there = (sums[:, 1] > 0) & (sums[:, 3] > 0)
-        return np.where(there, of_side(sums[:, :2]) - of_side(sums[:, 2:]), np.nan)
+        sides = ndtri((sums[:, [0, 2]] + 0.5) / (sums[:, [1, 3]] + 1))
+        return np.where(there, sides[:, 0] - sides[:, 1], np.nan)
 
     undefined = NO_ERROR if alarms.any() else NO_INVARIANT
     return Figure(csr_array(terms), of, used, NO_ITEMS, undefined, parts=(errors, alarms))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)

@@ -240,8 +240,10 @@ def _figures(runs: Sequence[Run]) -> Sentences:
         yield say("figures", "verdicts")
     if Outcome.objects.filter(run__in=runs, result=Outcome.Result.SCORED).exists():
         yield say("figures", "values")
-    if rated:
+    if rated or truths & _VERDICTS:
         yield say("figures", "wilson")
+    if rated and "score-invariant" in truths:
+        yield say("figures", "j")
     if runs:
         yield say("figures", "bootstrap", draws=bootstrap.DRAWS, fewest=bootstrap.FEWEST_CLUSTERS)
     if len(rated) > 1:

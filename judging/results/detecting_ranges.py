@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,18 +12,22 @@ from judging.results import detecting, detecting_parts, gathering, progress
 from judging.results.detecting import FIGURES
 from judging.results.detecting_parts import OTHER_ITEMS, Part
 from stats import bootstrap, detection
-from stats.detection import Counts, Scores
+from stats.detection import Counts, Measure, Scores
 from stats.estimates import Estimate
 
 COLUMNS = ("figure", "value", "low", "high", "lowest", "highest", "valid", "reason")
 DRAWING = "drawing clusters"
+RATES: tuple[Literal["accuracy", "precision", "recall"], ...] = ("accuracy", "precision", "recall")
+DRAWN: tuple[Measure, ...] = ("f1", "mcc")
 
 
 def ranges(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The table `detector_ranges`: of every run, and of the mean over an evaluator's four prompts,
     a row a figure of the table `detector`, whose `value` it has.
 
-    `low` and `high` are its 95 % interval, by drawing clusters 2,000 times; None under 10 of them.
+    `low` and `high` are its 95 % interval: Wilson's for clustered items of accuracy, precision and
+    recall, by drawing clusters 2,000 times of F1 and MCC; None under 10 of them and where all
+    draws agree. Of a mean the prompts are fixed: it tells nothing of other wordings.
     `lowest` and `highest`: what it would be had every item without a verdict been judged wrongly,
     or rightly. `valid`: over the items that have a verdict alone. `total` and `missing` are those
     of `detector`. Chance and people have no rows. Raises `UnknownField`.
@@ -59,7 +63,7 @@ def _rows(part: Part) -> Iterator[dict[str, Any]]:
 
 
 def _estimates(part: Part, counts: Sequence[Counts]) -> list[Estimate]:
-    """Each figure with its interval, all from the same draws."""
+    """Each figure with its interval; of those that are no rates from the same draws."""
     scores = detection.mean([detection.scores(one) for one in counts])
     plain = [
         _plain(getattr(scores, name), part.n, part.reason or scores.reason) for name in FIGURES
@@ -73,10 +77,14 @@ def _estimates(part: Part, counts: Sequence[Counts]) -> list[Estimate]:
     verdicts = [[said[item].verdict for said in part.said] for item in items]
     named = [part.said[0][item].cluster for item in items]
     _, clusters = np.unique(named, return_inverse=True)
-    figures = [detection.figure(name, truths, verdicts) for name in FIGURES]
+    figures = [detection.figure(name, truths, verdicts) for name in DRAWN]
     rng = gathering.generator("detector_ranges", part.runs, *part.group.values())
-    found = bootstrap.estimates(figures, clusters, rng)
-    return [_with(one, drawn) for one, drawn in zip(plain, found, strict=True)]
+    found: dict[Measure, Estimate] = dict(
+        zip(DRAWN, bootstrap.estimates(figures, clusters, rng), strict=True)
+    )
+    for name in RATES:
+        found[name] = detection.rate(name, truths, verdicts, named)
+    return [_with(one, found[name]) for name, one in zip(FIGURES, plain, strict=True)]
 
 
 def _plain(value: float | None, n: int, reason: str) -> Estimate:
@@ -84,6 +92,6 @@ def _plain(value: float | None, n: int, reason: str) -> Estimate:
 
 
 def _with(plain: Estimate, drawn: Estimate) -> Estimate:
-    """The value of the table with the interval that was drawn round it, and what is to be said."""
+    """The value of the table with the interval round it, and what is to be said."""
     said = dict.fromkeys(one for one in (plain.reason, drawn.reason) if one)
     return replace(plain, low=drawn.low, high=drawn.high, reason="; ".join(said))

@@ -29,7 +29,8 @@ def sensitivities(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     Score-invariant items go to the ability of the answer they were made from; the rows of origins
     hold all error items against the score-invariant items of that origin alone. J = detection -
-    false alarm; d' stands there but for pairs. What is None has its reason.
+    false alarm, with Newcombe's interval; d' stands there but for pairs, with one that is drawn.
+    What is None has its reason.
     """
     runs = list(runs)
     asked = counting.asked(runs)
@@ -56,9 +57,9 @@ def _parts(found: Gathered) -> Iterator[tuple[str, str, Gathered]]:
 def _row(found: Gathered, ability: str, origin: str, *, of_pairs: bool) -> dict[str, Any]:
     errors, calm = (found.only(side) for side in (~found.invariant, found.invariant))
     detection, alarm = (rates.rate(one.detected, one.cluster) for one in (errors, calm))
-    j = _drawn(found, "j", ability, origin)
+    j = sensitivity.j(detection, alarm)
     apart = Estimate(None, None, None, j.n, NOT_FOR_PAIRS)
-    d_prime = apart if of_pairs else _drawn(found, "d_prime", ability, origin)
+    d_prime = apart if of_pairs else _d_prime(found, ability, origin)
     return {
         **counting.run_columns(found.run),
         "ability": ability or None,
@@ -76,10 +77,9 @@ def _row(found: Gathered, ability: str, origin: str, *, of_pairs: bool) -> dict[
     }
 
 
-def _drawn(found: Gathered, name: str, *filters: str) -> Estimate:
-    figures = {"j": sensitivity.j, "d_prime": sensitivity.d_prime}
-    figure = figures[name](found.detected, found.invariant)
-    rng = gathering.generator("sensitivity", [found.run], name, *filters)
+def _d_prime(found: Gathered, *filters: str) -> Estimate:
+    figure = sensitivity.d_prime(found.detected, found.invariant)
+    rng = gathering.generator("sensitivity", [found.run], "d_prime", *filters)
     return bootstrap.estimate(figure, found.cluster, rng)
 
 

@@ -44,8 +44,29 @@ def test_a_figure_has_bounds_by_what_has_no_verdict(project: Project) -> None:
     assert (precision["lowest"], precision["highest"]) == (pytest.approx(2 / 3), 1)
     assert (accuracy["value"], accuracy["lowest"]) == (0.5, 0.5)
     assert accuracy["highest"] == pytest.approx(5 / 6)
-    assert (recall["total"], recall["missing"], recall["low"]) == (6, 2, None)
-    assert recall["reason"] == "under 10 clusters"
+    assert (recall["total"], recall["missing"]) == (6, 2)
+    # Wilson for 2 of 4; F1 is drawn, for which there are too few.
+    assert (recall["low"], recall["high"]) == pytest.approx((0.1500, 0.8500), abs=1e-4)
+    assert (found["f1"]["low"], found["f1"]["reason"]) == (None, "under 10 clusters")
+
+
+def test_no_figure_has_an_interval_of_no_width(project: Project) -> None:
+    items, endpoint = make_sets(project, 15, 10), make_endpoint("http://a")
+    for slug in PROMPTS:
+        judge(items, "D" * 15 + "U" * 10, slug, endpoint=endpoint)
+    for strategy in ("detect-1a", "mean"):
+        found = ranges(project, strategy)
+        for name, n in (("accuracy", 25), ("precision", 15), ("recall", 15)):
+            # Wilson for all of n, whatever the number of prompts that agree.
+            assert found[name]["low"] == pytest.approx(n / (n + 1.96**2), abs=1e-4)
+            assert (found[name]["high"], found[name]["reason"]) == (1, None)
+        for name in ("f1", "mcc"):
+            assert (found[name]["value"], found[name]["low"], found[name]["high"]) == (
+                1,
+                None,
+                None,
+            )
+            assert found[name]["reason"] == "all draws agree"
 
 
 def test_a_figure_has_an_interval_that_is_drawn_the_same_again(project: Project) -> None:

@@ -122,7 +122,10 @@ def test_errors_and_correlations_of_every_metric_are_scipy_s(
             assert row["rmse"] == pytest.approx(math.sqrt(sum(squares) / 25))
             assert row["pearson"] == pytest.approx(scipy_stats.pearsonr(people, theirs)[0])
             assert row["rho"] == pytest.approx(scipy_stats.spearmanr(people, theirs)[0])
-            assert row["rmse_low"] <= row["rmse"] <= row["rmse_high"]
+            if theirs == people:
+                assert (row["rmse_low"], row["rmse_reason"]) == (None, "all draws agree")
+            else:
+                assert row["rmse_low"] <= row["rmse"] <= row["rmse_high"]
 
 
 def test_the_score_above_its_scale_is_flagged_with_figures_both_ways(

@@ -31,7 +31,9 @@ def test_j_is_detection_minus_false_alarm(run: Run) -> None:
     row = rows_of(run)[None, None]
     assert (row["total"], row["missing"], row["errors"], row["invariant"]) == (34, 2, 20, 12)
     assert (row["detection"], row["false_alarm"], row["j"]) == (0.75, 0.25, 0.5)
-    assert row["j_low"] < 0.5 < row["j_high"]
+    # Newcombe, from Wilson's .5313 to .8881 and .0889 to .5323: .5 - (.2187^2 + .2823^2)^.5 and
+    # .5 + (.1381^2 + .1611^2)^.5.
+    assert (row["j_low"], row["j_high"]) == pytest.approx((0.1429, 0.7122), abs=2e-4)
     # z(15.5 / 21) - z(3.5 / 13)
     assert row["d_prime"] == pytest.approx(0.6375 + 0.6151, abs=1e-3)
 

@@ -9,6 +9,7 @@ from stats.bootstrap import (
     difference,
     estimate,
     estimate_and_test,
+    estimates,
     share_not_above,
 )
 
@@ -220,6 +221,24 @@ def test_the_p_of_a_difference_by_hand():
     assert back.p == p.p
 
 
+@pytest.mark.parametrize("values", [[0.1] * 30, [3.0] * 29 + [3.0 + 1e-12]])
+def test_an_interval_of_no_width_but_for_rounding_is_none(values):
+    got = estimate(mean_of(values), np.arange(30), generator())
+    assert (got.value, got.low, got.high) == (pytest.approx(values[0]), None, None)
+    assert got.reason == "all draws agree"
+    both = estimates([mean_of(values), mean_of(np.arange(30.0))], np.arange(30), generator())
+    assert [one.reason for one in both] == ["all draws agree", ""]
+    assert both[1].low < both[1].high
+
+
+def test_an_interval_of_no_width_is_none_where_few_draws_differ():
+    # Whether any is 1, which 6 of 400 are: not so in 1 of e^6 draws, under the tail of an interval.
+    terms = csr_array(np.column_stack([np.arange(400) < 6, np.ones(400)]))
+    whether = Figure(terms, lambda sums: (sums[:, 0] > 0) + 0.0, np.ones(400, bool), "", "")
+    got = estimate(whether, np.arange(400), generator())
+    assert (got.value, got.low, got.reason) == (1, None, "nearly all draws agree")
+
+
 def test_the_smallest_and_largest_p_of_a_difference():
     # Never 0: 2 / (draws + 1). Where every draw is 0 it is 1.
     _, p = estimate_and_test(mean_of(np.ones(20)), np.arange(20), generator(), draws=199)
@@ -312,7 +331,7 @@ def test_of_several_figures_those_that_cannot_be_drawn_say_why():
     ]
     rng = np.random.Generator(np.random.PCG64(1))
     first, second, third = bootstrap.estimates(figures, np.arange(20), rng)
-    assert (first.value, first.low, first.high) == (1, 1, 1)
+    assert (first.value, first.low, first.reason) == (1, None, "all draws agree")
     assert (second.value, second.low, second.reason) == (0, None, "under 10 clusters")
     assert (third.value, third.reason) == (None, "one side is constant")
     assert bootstrap.estimates([], [], rng) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from stats import bootstrap
+from stats import bootstrap, rates
 from stats.detection import (
     Counts,
     Scores,
@@ -14,6 +14,7 @@ from stats.detection import (
     change,
     figure,
     mean,
+    rate,
     scores,
     tally,
     valid_only,
@@ -136,6 +137,35 @@ def test_a_figure_is_the_mean_over_prompts_and_gets_an_interval():
         assert found.value == pytest.approx(value)
         assert found.low < found.value < found.high
     assert figure("f1", [], []).point().reason == "no items"
+
+
+def test_accuracy_precision_and_recall_have_the_interval_of_a_rate():
+    rng = np.random.Generator(np.random.PCG64(7))
+    truths = (rng.random(60) < 0.6).tolist()
+    verdicts = rng.choice([True, False, None], size=(60, 4)).tolist()
+    cluster = [f"q{n % 20}" for n in range(60)]
+    columns = zip(*verdicts, strict=True)
+    prompts = [scores(tally(zip(truths, said, strict=True))) for said in columns]
+    for measure in ("accuracy", "precision", "recall"):
+        found = rate(measure, truths, verdicts, cluster)
+        assert found.value == pytest.approx(getattr(mean(prompts), measure))
+        assert found.low < found.value < found.high
+    # Of one prompt, precision is the rate among the accused.
+    accused = [n for n in range(60) if verdicts[n][0]]
+    one = rate("precision", truths, [said[:1] for said in verdicts], cluster)
+    expected = rates.rate([truths[n] for n in accused], [n % 20 for n in accused])
+    assert (one.low, one.high, one.n) == pytest.approx((expected.low, expected.high, len(accused)))
+
+
+def test_a_detector_without_a_fault_has_an_interval_of_some_width():
+    truths = [True] * 12 + [False] * 4
+    verdicts = [[truth] for truth in truths]
+    for measure, items in (("accuracy", 16), ("precision", 12), ("recall", 12)):
+        found = rate(measure, truths, verdicts, [f"q{n}" for n in range(16)])
+        # Wilson for all of n: from n / (n + 1.96^2) to 1.
+        assert (found.low, found.high) == (pytest.approx(items / (items + 1.96**2), abs=1e-4), 1)
+    found = rate("precision", truths, [[False]] * 16, ["q"] * 16)
+    assert (found.value, found.low, found.reason) == (None, None, "no positive")
 
 
 def test_the_interval_of_a_figure_is_that_of_samples_drawn_one_by_one():

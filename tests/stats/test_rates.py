@@ -13,6 +13,7 @@ from stats.rates import (
     clustered_wilson,
     design_effect,
     difference_bounds,
+    mean_rate,
     rate,
     sums_of,
     withstands,
@@ -222,3 +223,62 @@ def test_the_number_keeps_the_side_and_one_more_does_not(found, bar):
 
     assert keeps(number)
     assert not any(keeps(number + more) for more in (1, 2, 3, 50))
+
+
+# Means of rates
+
+
+def cells(seed, items=40, prompts=4, clusters=15):
+    """Whether each item is a case and a hit by each prompt, and its cluster."""
+    rng = np.random.default_rng(seed)
+    cases = rng.random((items, prompts)) < 0.6
+    return cases & (rng.random((items, prompts)) < 0.7), cases, rng.integers(clusters, size=items)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_mean_of_one_rate_is_that_rate_with_its_interval(seed):
+    hits, cases, cluster = cells(seed, prompts=1, clusters=(15, 400)[seed % 2])
+    case = cases[:, 0]
+    expected = rate(hits[case, 0], cluster[case])
+    found = mean_rate(hits, cases, cluster)
+    assert (found.n, found.reason) == (expected.n, "")
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (expected.value, expected.low, expected.high), abs=1e-9
+    )
+
+
+def test_over_the_same_items_a_mean_of_rates_is_the_rate_of_their_shares():
+    hits, _, cluster = cells(1)
+    expected = rate(hits.mean(axis=1), cluster)
+    found = mean_rate(hits, np.ones(hits.shape), cluster)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_a_mean_of_rates_over_unlike_items_by_hand():
+    # Two prompts, four items alone in their clusters. The first accuses three, two rightly; the
+    # second the last alone, rightly: (2/3 + 1) / 2. Weights 1/6, 1/6, 1/6 + 1/2, 0: n = 1 / (1/36 +
+    # 1/36 + 16/36) = 2.
+    hits = [[1, 0], [0, 0], [1, 1], [0, 0]]
+    cases = [[1, 0], [1, 0], [1, 1], [0, 0]]
+    found = mean_rate(hits, cases, range(4))
+    assert (found.value, found.n) == (pytest.approx(5 / 6), 3)
+    z = scipy_stats.norm.ppf(0.975)
+    assert (found.low, found.high) == pytest.approx(wilson_by_roots(5 / 6, 2, z))
+
+
+@pytest.mark.parametrize("hit", [0, 1])
+def test_a_mean_of_rates_at_an_end_has_an_interval_of_some_width(hit):
+    # Four clusters of three items each count as four items, as in one rate.
+    found = mean_rate(np.full((12, 4), hit), np.ones((12, 4)), np.arange(12) // 3)
+    expected = clustered_wilson(sums_of([(3, 3 * hit)] * 4))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (hit, expected.low, expected.high), abs=1e-9
+    )
+
+
+def test_a_mean_of_rates_says_why_it_has_no_interval():
+    assert mean_rate([[0, 0]], [[0, 0]], [1]).reason == "no items"
+    found = mean_rate([[1, 0]] * 3, [[1, 1]] * 3, [7] * 3)
+    assert (found.value, found.low, found.reason) == (0.5, None, "one cluster")
+    with pytest.raises(ValueError, match="level"):
+        mean_rate([[1]], [[1]], [1], level=95)

@@ -48,7 +48,8 @@ def coefficients(asked: Asked, tables: Sequence[Rows]) -> Shown:
         "Each person's last label counts, if it was given before the person could see what others"
         " say. “Not sure” is an answer like any other where answers have no order, and is left out"
         " where they have. The 95 % intervals are of clusters of items drawn anew, from 10 clusters"
-        " on. 0 is what chance alone gives a kappa or an alpha, 1 is agreement in all."
+        " on; where all draws agree there is none. 0 is what chance alone gives a kappa or an"
+        " alpha, 1 is agreement in all."
     )
     return Shown(
         grids.of_lines("Agreement of people", columns, lines), _marks(rows, titles, who), words

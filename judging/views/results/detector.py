@@ -51,8 +51,8 @@ def figures(asked: Asked, tables: Sequence[Rows]) -> Shown:
         "Positive is an error. An item without a verdict counts as “no error” in precision, recall,"
         " F1 and MCC, and as wrong in accuracy; below a figure stands what it could be had all"
         " missing verdicts been wrong, or right. A detector that was asked by all four prompts is"
-        " the mean of their figures. Shaded: below the random baseline. 95 % intervals allow for"
-        " items of one question being alike."
+        " the mean of their figures, which says nothing of other wordings. Shaded: below the random"
+        " baseline. 95 % intervals allow for items of one question being alike."
     )
     grid = grids.of_lines("How well errors are detected", columns, lines)
     draw = _plane if asked.said(CHART.name) == "plane" else _dots

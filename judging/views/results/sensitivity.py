@@ -33,7 +33,9 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     )
     words = (
         "Detection is the share of errors that were noticed, a false alarm a score-invariant change"
-        " that was taken for an error. J is the one minus the other: 0 is guessing, 1 is perfect."
+        " that was taken for an error. J is the one minus the other: 1 is perfect, 0 no better than"
+        " a coin, or always or never alarming, and below 0 is worse. Its interval is Newcombe’s,"
+        " from those of the two rates."
         " Score-invariant items go to the ability of the answer they were made from. d′ is not"
         " defined for pairs."
     )

@@ -75,7 +75,7 @@ def test_nothing_is_said_of_what_is_not_there(project: Project) -> None:
         ("people", "second"), ("people", "blind"), ("people", "agreement_undefined"),
         ("figures", "rates"), ("figures", "invariant"), ("figures", "verdicts"),
         ("figures", "values"), ("figures", "holm"), ("figures", "bootstrap"),
-        ("figures", "exploratory"), ("figures", "wilson"),
+        ("figures", "exploratory"), ("figures", "wilson"), ("figures", "j"),
     ]:  # fmt: skip
         assert not said(kind, name, text), name
     assert said("people", "none", text)
@@ -255,6 +255,7 @@ def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) ->
     assert "percentile intervals of 2,000 bootstrap samples" in text
     assert "4,194,304 points, 1,000,000 are drawn" in text
     assert said("figures", "invariant", text)
+    assert said("figures", "j", text)
     assert not said("figures", "verdicts", text)
 
 
@@ -270,7 +271,9 @@ def test_detectors_say_how_a_missing_verdict_counts() -> None:
     text = told(project)
     assert said("figures", "verdicts", text)
     assert not said("figures", "rates", text)
-    assert not said("figures", "wilson", text)
+    # Precision, recall and accuracy are rates, too; J there is none.
+    assert said("figures", "wilson", text)
+    assert not said("figures", "j", text)
     assert "(with an error 2)" in text
 
 

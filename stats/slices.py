@@ -6,6 +6,7 @@ blind for holding the hard categories; without strata, against the rest as a who
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,8 +84,12 @@ def contrast(
     among whole clusters (of a stratum, if each lies in one) where the slice cuts none, else among
     the items of each stratum. p is
     (1 + as far) / (1 + draws), or 100 / the draws that it took to find 100 as far (Besag and
-    Clifford 1991). With 20,000 items and 200 clusters on either side Student's t of m - 1 degrees
-    of freedom takes the place of dealing, being what it tends to.
+    Clifford 1991). Where none is as far, Student's t tells how much smaller p is, so that it can
+    withstand a correction for any number of slices: of sum s y over the root of the sum of squares
+    that is left once the difference is taken off y, or of the mean of the dealt ones, whichever is
+    larger, with one degree of freedom less than the side with fewer clusters has. With 20,000
+    items and 200 clusters on either side t of m - 1 degrees of freedom takes the place of dealing,
+    being what it tends to.
 
     No p for under 20 items or 10 clusters in the slice, without a rest, and where all items of
     every stratum are alike.
@@ -212,13 +217,30 @@ def _p(among: Items, part: _Part, rng: np.random.Generator, draws: int) -> float
     beside = int(np.count_nonzero(every > part.items))
     if many and min(part.clusters, beside) >= MANY_CLUSTERS:
         return float(stdtr(len(every) - 1, -found))
-    made = far = 0
+    made, far, squares = 0, 0, 0.0
     for block in _dealt(among, part, rng, draws):
         as_far = np.flatnonzero(_studentised(block) >= found - _ROUNDING)
         if far + len(as_far) >= ENOUGH:
             return ENOUGH / (made + int(as_far[ENOUGH - far - 1]) + 1)
         made, far = made + len(block), far + len(as_far)
-    return (1 + far) / (1 + draws)
+        squares += float(np.einsum("ij,ij->", block, block))
+    if far:
+        return (1 + far) / (1 + draws)
+    spread = sqrt(max(_left(among, part), squares / draws))
+    fewer = min(part.clusters, beside)
+    return min(1 / (1 + draws), float(stdtr(max(1, fewer - 1), -part.scores.sum() / spread)))
+
+
+def _left(among: Items, part: _Part) -> float:
+    """The sum of squares of the scores of clusters once the difference is taken off the values of
+    the slice: with s an item's membership less its mean, less the difference times sum s^2."""
+    m, k = among.summed.shape
+    shares = np.bincount(among.stratum[part.chosen], minlength=k) / np.bincount(among.stratum)
+    inside = np.bincount(
+        among.cluster[part.chosen], weights=1 - 2 * shares[among.stratum[part.chosen]], minlength=m
+    )
+    squares = np.bincount(among.cluster, weights=shares[among.stratum] ** 2) + inside
+    return float(((part.scores - part.scores.sum() / part.weight * squares) ** 2).sum())
 
 
 def _dealt(among: Items, part: _Part, rng: np.random.Generator, draws: int) -> Iterator[Floats]:

@@ -19,6 +19,9 @@ from stats.slices import LEAST_DIFFERENCE, Contrast, Items
 
 CATEGORY, ABILITY = "category", "ability"
 OWN_STRATA = (CATEGORY, ABILITY)
+# Slices are corrected for by family: abilities and categories, single values of other fields, and
+# pairs of values, of which there may be hundreds.
+GROUPS, VALUES, PAIRS = "groups", "values", "pairs"
 OF_OUTCOMES = (*OWN_STRATA, "source_ability")
 SIGNIFICANT = 0.05
 # Values of one field that are slices; a field with more names items, not groups.
@@ -26,7 +29,7 @@ MOST_VALUES = 50
 COLUMNS = (
     "total", "missing", "slice", "field", "value", "second_field", "second_value",
     "n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high",
-    "rest_n", "difference", "p", "q", "tests", "blind", "reason",
+    "rest_n", "difference", "p", "q", "family", "tests", "blind", "reason",
 )  # fmt: skip
 
 
@@ -51,6 +54,12 @@ class Slice(NamedTuple):
     @property
     def name(self) -> str:
         return ", ".join(f"{one.name}={one.value}" for one in self.groups)
+
+    @property
+    def family(self) -> str:
+        if len(self.groups) > 1:
+            return PAIRS
+        return GROUPS if self.groups[0].name in OWN_STRATA else VALUES
 
     @property
     def inside(self) -> Bools:
@@ -98,13 +107,16 @@ def blind_spots(project: Project, runs: Iterable[Run], by: Sequence[str]) -> lis
     of the slice's `n` parsed items, `rest` that of the `rest_n` beside it which have a value of
     these fields at all. Slices other than an ability or a category are compared within categories,
     and `difference` is that of Mantel and Haenszel. `p` is one-sided; `q` (Benjamini and Hochberg)
-    is over all `tests` of the run. A slice is `blind` with q below 0.05 and 10 points of
-    difference or more, which is exploratory. Raises `UnknownField`.
+    is over the `tests` of its `family` in the run: abilities and categories, all of them whichever
+    are asked for, single values of other fields, or pairs. A slice is `blind` with q below 0.05 and
+    10 points of difference or more, which is exploratory. A field that says of every item what
+    another one before it does has no slices. Raises `UnknownField`.
     """
     runs = list(runs)
     check(project, by)
     read = _read(project, runs, by)
     further = {CATEGORY, *(name for name in by if name in OF_OUTCOMES)}
+    further |= {*OWN_STRATA} if {*OWN_STRATA} & {*by} else set()
     further |= {"revision"} if read.measures else set()
     # One run after the other where somebody hears of it, so that one alone is held in memory.
     return [
@@ -147,21 +159,42 @@ def _read(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Read:
 def _of_run(found: Gathered, read: Read) -> list[dict[str, Any]]:
     _, categories = _coded(found.fields[CATEGORY])
     prepared = Prepared(found, categories)
-    cut = list(_slices({name: _column(found, read, name) for name in read.names}))
+    cut = list(_slices(_columns(found, read), read.names))
     said = f"searching run {found.run.number}"
     tested = [(one, prepared.contrast(one)) for one in progress.through(cut, said)]
-    qs = families.benjamini_hochberg([one.p for _, one in tested])
     head = {
         **counting.run_columns(found.run),
         "total": len(found.item),
         "missing": int(np.isnan(found.detected).sum()),
-        "tests": sum(one.p is not None for _, one in tested),
     }
-    rows = [
-        {**head, **_names(one), **_row(contrast, q)}
-        for (one, contrast), q in zip(tested, qs, strict=True)
-    ]
+    rows = []
+    for family in (GROUPS, VALUES, PAIRS):
+        own = [(one, contrast) for one, contrast in tested if one.family == family]
+        qs = families.benjamini_hochberg([contrast.p for _, contrast in own])
+        of = {"family": family, "tests": sum(q is not None for q in qs)}
+        rows += [
+            {**head, **_names(one), **of, **_row(contrast, q)}
+            for (one, contrast), q in zip(own, qs, strict=True)
+            if one.groups[0].name in read.names
+        ]
     return sorted(rows, key=_far)
+
+
+def _columns(found: Gathered, read: Read) -> dict[str, Any]:
+    """What each item has of the fields asked for, but for those that say what another one does;
+    abilities and categories are a family, so that who asks for one of them needs both."""
+    own = {
+        name: list(_column(found, read, name))
+        for name in OWN_STRATA
+        if {*OWN_STRATA} & {*read.names}
+    }
+    told = [column for name, column in own.items() if name in read.names]
+    columns: dict[str, Any] = {}
+    for name in read.names:
+        column = own[name] if name in own else list(_column(found, read, name))
+        if name in own or column not in [*told, *columns.values()]:
+            columns[name] = column
+    return {**columns, **own}
 
 
 def _column(found: Gathered, read: Read, name: str) -> Any:
@@ -176,11 +209,11 @@ def _column(found: Gathered, read: Read, name: str) -> Any:
     return found.fields.get(name, [""] * len(found.item))
 
 
-def _slices(columns: dict[str, Any]) -> Iterator[Slice]:
+def _slices(columns: dict[str, Any], asked: Sequence[str]) -> Iterator[Slice]:
     groups = {name: _groups(name, column) for name, column in columns.items()}
     for name, found in groups.items():
         yield from (Slice((one,), name not in OWN_STRATA) for one in found)
-    for name, other in combinations(columns, 2):
+    for name, other in combinations([name for name in columns if name in asked], 2):
         if {name, other} <= {*OWN_STRATA}:
             continue
         for pair in product(groups[name], groups[other]):

@@ -146,17 +146,54 @@ def test_slices_too_small_to_be_tested_are_said_to_prove_nothing(
     make_replied(project, "vanilla", [(two[0], scores(9, 9)), (two[1], scores(9, 5))])
     page = browser.get(f"{RESULTS}blind-spots/?by=category").content.decode()
     assert "run 1: none, as none is large enough" in page
+    assert "<strong>No slice can be tested: none is large enough</strong>" in page
     assert "data-heat=" not in page
 
 
 def test_the_page_says_how_many_slices_were_tested(blind: Run, browser: Client) -> None:
     page = browser.get(f"{RESULTS}blind-spots/?by=place").content.decode()
-    assert "Slices tested: run 1: 2, of which 1 blind." in page
+    assert "Slices tested: run 1: 2 values of other fields, of which 1 blind." in page
+    assert "<strong>1 blind spot in 2 slices</strong>" in page
+    assert "come nearest" not in page
     assert "changed in the last third" in page
     # Those that are no blind spot are shown on demand.
     assert "changed in the first third" not in page
     page = browser.get(f"{RESULTS}blind-spots/?by=place&show=all").content.decode()
     assert "changed in the first third" in page
+
+
+def test_that_there_is_no_blind_spot_is_said_first(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    said = [*[DETECTED, EQUAL] * 20]
+    make_replied(project, "vanilla", zip(items, said, strict=True))
+    page = browser.get(f"{RESULTS}blind-spots/").content.decode()
+    # Of places there are two, and of lengths; all else is of one kind.
+    assert "<strong>No blind spot in" in page
+    assert "The lines below come nearest; none of them is a blind spot." in page
+    assert page.index("No blind spot in") < page.index('id="figures-chart"') < page.index("<table")
+
+
+def test_a_run_that_misses_nothing_has_no_slice_to_test(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_replied(project, "vanilla", [(item, DETECTED) for item in items])
+    page = browser.get(f"{RESULTS}blind-spots/?by=place").content.decode()
+    assert "<strong>No slice can be tested: all items are alike</strong>" in page
+    assert "run 1: none, as all items are alike, so that these lines prove nothing" in page
+
+
+def test_all_that_is_known_takes_abilities_and_where_items_are_from(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    kind = {"ability": "long-form", "category": "spelling", "source_ability": "long-form"}
+    others = make_items(project, 20, **kind, origin="machine")
+    Item.objects.filter(origin="").update(origin="people")
+    every = [*[(item, EQUAL) for item in items], *[(item, DETECTED) for item in others]]
+    make_replied(project, "vanilla", every)
+    page = browser.get(f"{RESULTS}blind-spots/?show=all").content.decode()
+    found = {line[0] for line in lines(page)}
+    assert {"Factual", "Long form", "Number errors", "machine"} <= found
 
 
 def test_a_slice_of_which_all_is_missing_says_why_it_has_no_rate(

@@ -1,6 +1,7 @@
 """Slices against the rest, on outcomes whose blind spots are known."""
 
 import pytest
+from django.db.models import F
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
@@ -58,8 +59,47 @@ def test_small_slices_have_no_p_and_count_as_no_test(project: Project, items: li
     (small,) = (row for row in rows if row["slice"] == "category=spelling")
     assert (small["n"], small["p"], small["q"], small["blind"]) == (4, None, None, None)
     assert small["reason"] == "under 20 items"
-    assert {row["tests"] for row in rows} == {2}
+    # Two categories and their two abilities.
+    assert {row["tests"] for row in rows} == {4}
     assert rows[-1] is small
+
+
+def test_the_q_of_a_category_is_the_same_whatever_else_is_asked_for(
+    project: Project, items: list[Item]
+) -> None:
+    said = [EQUAL if n % 40 < (20, 11)[n // 40 % 2] else DETECTED for n in range(len(items))]
+    run = make_replied(project, "vanilla", zip(items, said, strict=True))
+    found = []
+    for by in (["category"], ["category", "size", "page"], ["ability", "category"]):
+        rows = blindspots.blind_spots(project, [run], by)
+        [row] = [row for row in rows if row["slice"] == "category=number-errors"]
+        found.append((row["p"], row["q"], row["family"], row["tests"]))
+    assert len(set(found)) == 1
+    assert found[0][2:] == ("groups", 4)
+
+
+def test_pairs_are_a_family_of_their_own_and_so_are_single_values(
+    project: Project, items: list[Item]
+) -> None:
+    run = make_blind(project, items)
+    rows = blindspots.blind_spots(project, [run], ["category", "size"])
+    told = {(row["family"], row["tests"]): 0 for row in rows}
+    for row in rows:
+        told[row["family"], row["tests"]] += row["p"] is not None
+    assert told == {("groups", 4): 2, ("values", 2): 2, ("pairs", 4): 4}
+
+
+def test_a_field_that_says_what_another_one_does_has_no_slices(
+    project: Project, items: list[Item]
+) -> None:
+    run = make_blind(project, items)
+    run.outcomes.update(source_ability=F("ability"))
+    rows = blindspots.blind_spots(project, [run], ["ability", "source_ability", "size"])
+    assert {row["field"] for row in rows} == {"ability", "size"}
+    for by in (["source_ability"], ["source_ability", "category"]):
+        rows = blindspots.blind_spots(project, [run], by)
+        assert "source_ability" in {row["field"] for row in rows}
+        assert {row["tests"] for row in rows if row["field"] == "category"} <= {4}
 
 
 def test_a_small_difference_is_no_blind_spot_however_sure(project: Project) -> None:

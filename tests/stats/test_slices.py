@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from stats import slices
+from stats import families, slices
 
 NAN = math.nan
 
@@ -244,10 +244,40 @@ def test_it_stops_dealing_once_100_were_as_far(monkeypatch):
     )
 
 
-def test_the_smallest_p_is_that_of_the_draws_and_it_is_one_sided():
-    values, inside = table(40, 40, 0, 40)
-    assert slices.contrast(values, inside, np.arange(80), generator(), draws=499).p == 1 / 500
-    assert slices.contrast(1 - values, inside, np.arange(80), generator()).p == 1
+def test_p_withstands_a_correction_for_hundreds_of_slices_and_it_is_one_sided():
+    # 46 of 46 beside 30 %, among 749 slices: no dealt slice is as far, and 1 / 10,000 would not do.
+    values, inside = table(46, 46, 150, 500)
+    found = slices.contrast(values, inside, np.arange(546), generator())
+    assert families.benjamini_hochberg([found.p, *[0.5] * 748])[0] < 1e-6
+    assert slices.contrast(1 - values, inside, np.arange(546), generator()).p == 1
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (46, 46, 150, 500), (40, 40, 0, 40), (20, 20, 60, 300), (30, 40, 6, 300), (8, 40, 3, 300),
+        (133, 200, 200, 400), (42, 42, 320, 400), (92, 200, 120, 400),
+    ],
+)  # fmt: skip
+def test_a_p_beyond_the_draws_is_never_below_fisher_s_exact_one(cells):
+    hits, n, rest_hits, rest = cells
+    values, inside = table(*cells)
+    exact = scipy_stats.hypergeom.sf(hits - 1, n + rest, hits + rest_hits, n)
+    found = slices.contrast(values, inside, np.arange(n + rest), generator(), draws=199)
+    assert exact <= found.p <= 1 / 200
+
+
+def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
+    rng = generator(14)
+    cluster, stratum = rng.integers(30, size=90), rng.integers(3, size=90)
+    inside, values = rng.random(90) < 0.3 + stratum / 5, rng.random(90)
+    means = [np.bincount(stratum, weights=side) / np.bincount(stratum) for side in (inside, values)]
+    s, y = inside - means[0][stratum], values - means[1][stratum]
+    left = s * (y - (s @ y) / (s @ s) * s)
+    expected = (np.bincount(cluster, weights=left) ** 2).sum()
+    among = slices.Items.of(values, cluster, stratum)
+    part = slices._Part.of(among, np.flatnonzero(inside))
+    assert slices._left(among, part) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,14 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Shown:
-    """A view with its figures; `words` say how they are to be read."""
+    """A view with its figures; `words` say how they are to be read. `headline` is what they come
+    to, `under` what must be known with it: both stand before all else."""
 
     grid: Grid
     drawing: Drawing | None = None
     words: str = ""
+    headline: str = ""
+    under: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,26 +6,33 @@ from itertools import groupby
 from annotation.leads.grouping import COLUMNS, Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
-from judging.results import measured
+from judging.results import blindspots, measured
 from judging.views.results import cells, grids, measures
 from judging.views.results.cells import Rate, Row
 from judging.views.results.grids import Cell, Column, Line
 from judging.views.results.kinds import BY, Ask, Asked, Drawing, Rows, Shown, Switch, View
+from stats.slices import ALIKE
 
 SLICE = Rate(missing="", bad="high", n="n")
 # What was not tested is not made to look bad.
 UNTESTED = Rate(missing="", n="n")
 REST = Rate("rest", "rest_low", "rest_high", "rest_n", missing="")
-EVERY = ",".join(("category", *measured.MEASURES))
+FROM = "ability,category,source_ability,origin"
+EVERY = ",".join((FROM, *measured.MEASURES))
 BYS = {
     EVERY: "All that is known",
     "category": "Categories",
     "edit_size,place,changes,length": "What was changed",
     "detectability,surgicality": "What people saw",
-    "ability,category,source_ability,origin": "Where items are from",
+    FROM: "Where items are from",
 }
 SPOTS, FURTHEST, ALL = "spots", "furthest", "all"
 SHOWN = {SPOTS: "Blind spots", FURTHEST: "The 40 furthest", ALL: "Every slice"}
+FAMILIES = {
+    blindspots.GROUPS: "abilities and categories",
+    blindspots.VALUES: "values of other fields",
+    blindspots.PAIRS: "pairs of values",
+}
 # Of a run without a blind spot so many slices tell how near it came.
 NEAREST, MOST = 5, 40
 HEADS = (
@@ -47,7 +54,39 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     rows = [row for row in tables[0] if row["run"] in runs]
     told = [row for _, of in groupby(rows, key=_run) for row in _told(list(of), asked.said("show"))]
     grid = grids.of_lines("Blind spots", HEADS, [_line(runs[row["run"]], row) for row in told])
-    return Shown(grid, _drawing(told, several=len(runs) > 1), _words(rows))
+    said = _headline(rows), _under(rows, told, asked.said("show"))
+    return Shown(grid, _drawing(told, several=len(runs) > 1), _words(rows), *said)
+
+
+def _headline(rows: Rows) -> str:
+    """What the search comes to."""
+    runs = len({row["run"] for row in rows})
+    tested = sum(row["p"] is not None for row in rows)
+    if not tested:
+        return f"No slice can be tested: {_why_untested(rows)}"
+    many = _counted(tested, "slice") + (f" of {runs} runs" if runs > 1 else "")
+    blind = sum(bool(row["blind"]) for row in rows)
+    return f"{_counted(blind, 'blind spot') if blind else 'No blind spot'} in {many}"
+
+
+def _under(rows: Rows, told: Rows, which: str) -> str:
+    """What the lines below are where they are no blind spots."""
+    if which != SPOTS or all(row["blind"] for row in told):
+        return ""
+    if all(row["p"] is None for row in rows):
+        return "The lines below prove nothing."
+    if not any(row["blind"] for row in rows):
+        return "The lines below come nearest; none of them is a blind spot."
+    return "Of runs without a blind spot the lines that come nearest are shown; they say “no”."
+
+
+def _why_untested(rows: Rows) -> str:
+    is_alike = any(row["reason"] == ALIKE for row in rows)
+    return ALIKE if is_alike else "none is large enough"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{written.number(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _run(row: Row) -> int:
@@ -136,9 +175,11 @@ def _words(rows: Rows) -> str:
         " allow for items of one question being alike. But for categories and abilities the"
         " difference is within categories (Mantel and Haenszel), so that no slice is blind for"
         " holding hard categories; its sign may differ from that of the two rates. p is one-sided,"
-        " of whole clusters or items dealt anew; q is adjusted for all slices tested (Benjamini and"
-        " Hochberg). A blind spot has 20 items in 10 clusters or more, a difference of 10 points or"
-        " more and q below 0.05. This is"
+        " of whole clusters or items dealt anew, and beyond what these show of Student’s t; q is"
+        " adjusted (Benjamini and Hochberg) for the slices of its family that were tested:"
+        " abilities and categories together, single values of the other fields, or pairs of values."
+        " A blind spot has 20 items in 10 clusters or more, a difference of 10 points or more and q"
+        " below 0.05. A field that says of every item what another one does is left out. This is"
         f" exploratory: look at the items before you believe it. Slices tested: {tests}."
     )
 
@@ -146,11 +187,17 @@ def _words(rows: Rows) -> str:
 def _tests(rows: Rows) -> Iterator[str]:
     for number, of in groupby(rows, key=_run):
         found = list(of)
-        blind = sum(bool(row["blind"]) for row in found)
-        if tested := found[0]["tests"]:
-            yield f"run {number}: {written.number(tested)}, of which {blind or 'none'} blind"
+        parts = []
+        for family, title in FAMILIES.items():
+            own = [row for row in found if row["family"] == family]
+            blind = sum(bool(row["blind"]) for row in own)
+            if own and (tested := own[0]["tests"]):
+                parts.append(f"{written.number(tested)} {title}, of which {blind or 'none'} blind")
+        if parts:
+            yield f"run {number}: {', '.join(parts)}"
         else:
-            yield f"run {number}: none, as none is large enough, so that these lines prove nothing"
+            why = _why_untested(found)
+            yield f"run {number}: none, as {why}, so that these lines prove nothing"
 
 
 def _drawing(rows: Rows, *, several: bool) -> Drawing | None:

@@ -46,7 +46,8 @@ class Example:
 class Category:
     """A perturbation axis. `expected_effect` on the score is "penalty" or "none".
 
-    `in_paper` is False for categories that only study 000's published archive has.
+    `in_paper` is False for categories that only study 000's published archive has, `keeps_text`
+    for those whose answers may be written anew, so that little of the gold answer is left.
     """
 
     slug: str
@@ -56,6 +57,7 @@ class Category:
     example: Example
     expected_effect: str
     in_paper: bool = True
+    keeps_text: bool = True
 
 
 Entry = TypeVar("Entry", Ability, Category, Example)

@@ -21,8 +21,8 @@ from judging.models import Outcome, Run
 # So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
 OF_GOLD, OF_OTHERS = 25, 100
 FLAGS = flagging.TITLES
-# These leave nothing to vet.
-USUAL_FLAGS = ("identical", "white-space-only", "empty")
+# The first three leave nothing to vet; of the others a lead should see some before people do.
+USUAL_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 SHOWN = 3
 # Characters of a text that are shown; a longer one is cut.
 LONG = 6_000

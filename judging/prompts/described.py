@@ -60,9 +60,10 @@ CAUSES = {
     "filtered": "the provider held the reply back, so there is nothing to read",
     "unparsable": "no answer was found that the strategy offers",
     "incomplete": "a part that was asked for, such as the claim, is missing or empty",
-    "swapped": "the claim or the rationale stands where the answer should, and the other way round",
+    "swapped": "the claim or the rationale stands where the answer should",
     "echoed": "the reply gives back what it was made from, with no change but in white space",
     "language": "the reply is in another language than what it was made from",
+    "unrelated": "under a fifth of the perturbed answer's words are the gold answer's",
     "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
 }
 _CALLS = {

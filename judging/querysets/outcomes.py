@@ -19,7 +19,7 @@ NUL = "\x00"
 # Causes that lie in what the evaluator said: asking again would not mend them.
 SAID = (
     "refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete", "swapped",
-    "echoed", "language",
+    "echoed", "language", "unrelated",
 )  # fmt: skip
 
 

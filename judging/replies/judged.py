@@ -21,6 +21,7 @@ CAUSES = (
     "swapped",
     "echoed",
     "language",
+    "unrelated",
     "rejected",
     "rate-limited",
     "timed_out",

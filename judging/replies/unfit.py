@@ -1,10 +1,12 @@
 """Replies of generators that were read, and whose texts are still of no use: what only the texts of
 the item tell. The reading stays as it is; the outcome is missing for one of these causes.
 
-echoed    it gives back, but for white space, what it was shown: the gold answer as the perturbed
-          one, or the prompt as the input
-swapped   the claim or the rationale is the answer, and something else stands in the answer's place
-language  it reads as another language or script than what it was made from
+echoed     it gives back, but for white space, what it was shown: the gold answer as the perturbed
+           one, or the prompt as the input
+swapped    the claim or the rationale stands in the answer's place, whatever stands in theirs
+language   it reads as another language or script than what it was made from
+unrelated  of the perturbed answer's words too few are the gold answer's, though its category keeps
+           the text
 
 An answer has none of them: one to a prompt may be in any language, and to give back an input is a
 mistake that a study of responses wants to see.
@@ -17,17 +19,24 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
+from annotation import taxonomy
 from judging.prompts.declared import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
 from judging.replies.outputs import Reading
 from perturbers import flags
 
-ECHOED, SWAPPED, LANGUAGE = "echoed", "swapped", "language"
+ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelated"
 # A claim may well quote all of a gold answer that has fewer words.
 FEWEST = 10
+# So much of a perturbed answer's words stands in the gold answer, in its order. In the archive of
+# study 000 those with an assumption alone have less, 32 of 81; the least of all others is 0.30.
+KEPT = 0.2
 # Characters. Longer texts are held against each other by their beginnings: the work grows with the
 # square of their length.
 MOST = 100_000
 _WORD = re.compile(r"\w+")
+# Of scripts without spaces between words each letter is one: of Thai to Khmer, Japanese, Chinese.
+_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_KEPT_WORD = re.compile(rf"[{_DENSE}]|[^\W{_DENSE}]+")
 
 
 def judged(strategy: Strategy, reading: Reading, texts: Mapping[str, Any]) -> Reading:
@@ -49,7 +58,7 @@ def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
         golds = _each(texts.get("gold"))
         if any(flags.is_same(value[PERTURBED], gold) for gold in golds):
             return ECHOED
-        causes = [_of_perturbation(value, gold) for gold in golds]
+        causes = [_of_perturbation(strategy, value, gold) for gold in golds]
         return "" if "" in causes else next(iter(causes), "")
     if strategy.output == "input":
         [seed, *_] = [*_each(texts.get("prompt", texts.get("input"))), ""]
@@ -59,10 +68,22 @@ def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
     return ""
 
 
-def _of_perturbation(value: Mapping[str, str], gold: str) -> str:
-    if any(_stands_for(value[name], value[PERTURBED], gold) for name in (CLAIM, RATIONALE)):
+def _of_perturbation(strategy: Strategy, value: Mapping[str, str], gold: str) -> str:
+    answer = value[PERTURBED]
+    if any(_stands_for(value[name], answer, gold) for name in (CLAIM, RATIONALE)):
         return SWAPPED
-    return LANGUAGE if flags.language(gold, value[PERTURBED]) else ""
+    if flags.language(gold, answer):
+        return LANGUAGE
+    category = taxonomy.load().find(strategy.category)
+    if category is None or category.expected_effect == "none":
+        return ""  # another wording of all is what was asked for
+    reference, said = _plain_words(gold), _plain_words(answer)
+    if len(reference) < FEWEST:
+        return ""
+    if said in (_plain_words(value[CLAIM]), _plain_words(value[RATIONALE])):
+        return SWAPPED
+    is_kept = _Likeness.of(said, reference).of_own >= KEPT
+    return UNRELATED if category.keeps_text and not is_kept else ""
 
 
 def _stands_for(part: str, answer: str, gold: str) -> bool:
@@ -104,6 +125,10 @@ class _Likeness(NamedTuple):
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text[:MOST])
+
+
+def _plain_words(text: str) -> list[str]:
+    return _KEPT_WORD.findall(text[:MOST].casefold())
 
 
 def _each(text: Any) -> list[str]:

@@ -170,6 +170,21 @@ def test_only_what_should_cost_nothing_can_be_accepted_unseen(
     assert Job.objects.get().result["accept"] is True
 
 
+def test_what_is_not_as_asked_for_or_differs_too_much_waits_unless_a_lead_says_otherwise(
+    client: Client, lead: Membership, project: Project, in_this_program: None
+) -> None:
+    make_items(project, 1)
+    text = "1 spiders have 8 legs, which are long."
+    run = ended(project, say=lambda prompt: json.dumps(PERTURBED | {"perturbed": text}))
+    usual = client.get(address(run)).context["form"]["aside"].value()
+    assert {"claim", "bound"} <= set(usual)
+    api_client(lead).post(program(run), {}, content_type="application/json")
+    work()
+    [item] = project.items.filter(origin="generated")
+    assert item.flags == ["claim"]
+    assert not item.slots.exists()
+
+
 @pytest.mark.parametrize("share", ["-1", "101", "", "many"])
 def test_a_share_that_is_none_is_said_so_and_kept(
     client: Client, lead: Membership, project: Project, share: str

@@ -25,7 +25,7 @@ from tests.services.scripted_evaluator import Script, ScriptedEvaluator
 
 NOBODY = "http://127.0.0.1:1/v1"
 GOLD = "A spider is an animal that has eight legs, and this is what it is known for by all of us."
-UNFIT = {"swapped", "echoed", "language"}
+UNFIT = {"swapped", "echoed", "language", "unrelated"}
 PARTS = {"perturbed": "Nine legs.", "claim": "8 became 9.", "rationale": "Spiders have 8."}
 
 
@@ -83,6 +83,7 @@ def test_a_reply_that_makes_nothing_is_counted_by_its_cause(
         ("generate-entity", "swapped", "swapped"),
         ("generate-entity", "echoed", "echoed"),
         ("generate-entity", "other_language", "language"),
+        ("generate-entity", "only_claim", "swapped"),
         ("generate-claims", "no_json", "unparsable"),
         ("generate-claims", "incomplete", "incomplete"),
         ("generate-claims", "echoed", "echoed"),

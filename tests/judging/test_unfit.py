@@ -1,15 +1,22 @@
 """Which replies of generators are unfit beside the texts of their item, and which only look it."""
 
 import time
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 
 import pytest
 
+from formats import fbi
+from formats.rows import Limits, Row
 from judging.replies.outputs import Reading
 from judging.replies.unfit import cause, judged
 from judging.strategies import load_all
 from tests.services.scripted_forms import GERMAN
 
 ENTITY, CLAIMS = load_all()["generate-entity"], load_all()["generate-claims"]
+SAID_ANEW = load_all()["generate-score-invariant"]
 GOLD = (
     "The Loire is the longest river of France. It rises in the Ardèche and flows to the west, where"
     " it meets the Atlantic at Saint-Nazaire. The Seine is the one that flows through Paris."
@@ -49,8 +56,8 @@ MORE = "Its banks are low, and no dam stops it, so that a wet spring floods the 
         said(LAST, f"Left out: “{GOLD.removesuffix(LAST)}”"),
         # Few words stay, and the claim quotes all of it before and after.
         said("France has no longer stream.", f"“{GOLD}” became “France has no longer stream.”"),
-        # Nothing stays, and the claim says so at length in words of its own.
-        said("Nobody knows.", f"All of it went: where the river is, and what the sea is. {MORE}"),
+        # Little stays, and the claim says so at length in words of its own.
+        said("A river.", f"All of it went: where the river is, and what the sea is. {MORE}"),
         # Much was put in, and the claim quotes where.
         said(f"{GOLD} {MORE}", f"More stands behind: “{GOLD[:88]}”."),
     ],
@@ -60,9 +67,48 @@ def test_an_answer_of_which_little_is_left_is_no_claim(value: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(
+    "value", [said(CLAIM, f"“{CLAIM.upper()}”"), said(WHY, rationale=f"  {WHY.lower()}")]
+)
+def test_an_answer_that_is_the_claim_is_none(value: dict[str, str]) -> None:
+    assert cause(ENTITY, value, TEXTS) == "swapped"
+    assert cause(SAID_ANEW, value, TEXTS) == ""
+
+
+def test_of_an_answer_that_keeps_the_text_a_fifth_of_the_words_is_the_gold_answers() -> None:
+    gold = "one two three four five six seven eight nine ten"
+    assert cause(ENTITY, said("One more stands here now."), {"gold": gold}) == ""
+    assert cause(ENTITY, said("One more stands here by now."), {"gold": gold}) == "unrelated"
+    assert cause(ENTITY, said("No word of it stays."), {"gold": gold.removesuffix(" ten")}) == ""
+
+
+@pytest.mark.parametrize("strategy", ["generate-score-invariant", "generate-assumptions"])
+def test_what_may_be_written_anew_needs_no_word_of_the_gold_answer(strategy: str) -> None:
+    assert cause(load_all()[strategy], said("Nobody knows."), TEXTS) == ""
+
+
+def test_scripts_without_spaces_are_compared_letter_by_letter() -> None:
+    gold = "北京是中国的首都。它位于华北平原的北部。"
+    texts = {"gold": gold}
+    assert cause(ENTITY, said(gold.replace("北京", "上海").replace("北部", "南部")), texts) == ""
+    assert cause(ENTITY, said("香蕉很好吃，我每天早上都要买五个回家。"), texts) == "unrelated"
+
+
+def test_published_pairs_are_related_unless_an_assumption_was_made(shared_data: Path) -> None:
+    found = Counter[str]()
+    for row in islice(fbi.rows(shared_data / "fbi" / "data.zip", Limits()), 0, None, 10):
+        assert isinstance(row, Row)
+        texts = {name: str(row.values[name]) for name in ("gold", "perturbed")}
+        strategy = replace(ENTITY, category=str(row.values["category"]))
+        found[cause(strategy, said(texts["perturbed"]), texts)] += 1
+    assert found["unrelated"] == 0
+    assert found.total() > 200
+
+
+@pytest.mark.parametrize(
     ("gold", "perturbed", "claim"),
     [
         ("Paris.", "London.", "Paris was replaced."),
+        ("Paris.", "London.", "London"),
         ("The answer is 42.", "The answer is 43.", "The answer is 42 became another one."),
     ],
 )
@@ -81,7 +127,7 @@ def test_white_space_alone_makes_no_perturbed_answer() -> None:
 def test_a_part_with_half_of_the_gold_answers_words_is_long_enough(words: int, found: str) -> None:
     gold = "one two three four five six seven eight nine ten " * 2
     part = " ".join(gold.split()[:words])
-    assert cause(ENTITY, said("A word was changed.", part), {"gold": gold}) == found
+    assert cause(ENTITY, said("One word was changed.", part), {"gold": gold}) == found
 
 
 def test_the_longest_texts_are_compared_in_no_time() -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 # How a generator's reply goes wrong though it comes in good order.
-SPOILT = {"no_json", "incomplete", "swapped", "echoed", "other_language"}
+SPOILT = {"no_json", "incomplete", "swapped", "echoed", "only_claim", "other_language"}
 GERMAN = "Das ist nicht von der Art, die sie mit dem Auge und auf einen Blick erkennen wird."
 # A number in [0, 1) that is always the same for the same words.
 Draw = Callable[[str], float]
@@ -74,6 +74,7 @@ def spoilt(fault: str, prompt: str, text: str) -> str:
         "incomplete": {others[-1]: ""},
         "swapped": {made: said[others[0]], others[0]: said[made]},
         "echoed": {made: _TEXTS.findall(prompt)[-1][1].replace(" ", "  ")},
+        "only_claim": {made: said[others[0]]},
         "other_language": {made: GERMAN},
     }
     return json.dumps(said | wrong[fault])

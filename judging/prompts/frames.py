@@ -138,7 +138,7 @@ def render(
     for name in placeholders.used(step.prompt) - values.keys():
         if name not in sources:
             raise ValueError(f"call {spec} needs {name!r}, which it was not given")
-        values[name] = _shown(texts, sources[name], spec)
+        values[name] = text_shown(texts, sources[name], spec)
     return Prompt(system=step.system, user=fill(step.prompt, values))
 
 
@@ -154,7 +154,7 @@ def examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]])
     names = [name for name in criteria.NAMES if name in used & sources.keys()]
     made: list[str] = []
     for texts, truth in shown:
-        parts = {criteria.NAMES[name]: _shown(texts, sources[name], spec) for name in names}
+        parts = {criteria.NAMES[name]: text_shown(texts, sources[name], spec) for name in names}
         made.append(criteria.example(len(made) + 1, parts, criteria.truth(strategy, truth)))
     return "\n\n".join(made)
 
@@ -205,7 +205,7 @@ def _measured(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
     return list(text) if isinstance(text, Sequence) and not isinstance(text, str) else text
 
 
-def _shown(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
+def text_shown(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
     """A text as a prompt shows it: the context of a task with it, several references numbered."""
     text = _text(texts, name, spec)
     if name == "question" and texts.get("context"):

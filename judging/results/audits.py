@@ -3,30 +3,39 @@
 Each item of an audit is one evaluator's explanation of one item that it judged, with its verdict
 and whether that was right; of an evaluator that was asked several times it is that of one sample.
 The same items are drawn for every run, so that evaluators differ by what they say and by nothing
-else; and what people see of an item names no evaluator.
+else; and what people see of an item names no evaluator. Whether a verdict was right is told by the
+item's resolution: a detection is if it says the same, a rating or a rubric if its number that
+decides, the total of a score matrix, is people's.
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import isnan
+from typing import Any, NamedTuple
 
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, Value, When
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from annotation import importing, seals, tasktypes, taxonomy
-from annotation.models import Item, Membership, Project, Resolution
+from annotation import answers, importing, seals, tasktypes, taxonomy
+from annotation.models import Item, Label, Membership, Project, Resolution
 from formats.rows import Row
 from judging.models import Call, Outcome, Reading, Run
+from judging.prompts import frames, placeholders
 from judging.prompts.frames import CallSpec
-from judging.providers import PROVIDERS
-from judging.querysets import OutcomeQuerySet
+from judging.querysets import CallQuerySet, OutcomeQuerySet
+from judging.replies import outputs
 from judging.replies.folding import PARTS
+from judging.results import aligning_metrics
+from judging.results.aligning_metrics import Metric
+from judging.strategies import TOTAL, Strategy
 from stats.lots import lot
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
+REFERENCE = "Reference answer that the evaluator saw:"
 # What people hold an explanation for; "open" is one that they hold for nothing yet.
 QUALITIES = ("correct", "insufficient", "wrong", "none")
 OPEN = "open"
@@ -37,11 +46,33 @@ _SHOWN: dict[str, tuple[CallSpec, dict[str, str]]] = {
     "single": (CallSpec("perturbed"), {"": "perturbed"}),
     "reference": (CallSpec("perturbed"), {"": "perturbed"}),
     "pair": (CallSpec("pair", 1), {"Answer A": "gold", "Answer B": "perturbed"}),
+    "detection": (CallSpec("response"), {"": "response"}),
+    "rating": (CallSpec("response"), {"": "response"}),
+    "rubric": (CallSpec("response"), {"": "response"}),
 }
+_SCORED = ("rating", "rubric")
+_DETECTED = {"error": "An error", "no_error": "No error"}
+_NEAR = 1e-9
 
 
 class Refused(ValueError):
     """An audit that cannot be made; the message says what to do."""
+
+
+class Verdict(NamedTuple):
+    """What an evaluator said in words, and whether that was right, with how."""
+
+    words: str
+    is_right: bool
+    how: str
+
+
+class Truth(NamedTuple):
+    """What the project holds true of an item, by field, and what people wrote about its errors."""
+
+    value: str
+    values: Mapping[str, Any]
+    errors: str
 
 
 @dataclass(frozen=True)
@@ -109,20 +140,72 @@ def _joined(project: Any, run: Any, item: Any) -> Concat:
 
 
 def _check(run: Run) -> None:
-    strategy = run.strategy.strategy()
-    explains = strategy.explanation and strategy.frame in _SHOWN
-    if PROVIDERS[run.pinned["provider"]].offline or not explains:
+    strategy = run.asked()
+    if not strategy.explanation or strategy.frame not in _SHOWN:
         raise Refused(
             f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run of a"
             " strategy that does."
         )
+    if run.kind == Run.Kind.RECORDED and not _answered(run).exists():
+        raise Refused(
+            f"Run {run.number} was recorded without the texts of its replies, so that there is no"
+            " explanation. Import the replies with their texts."
+        )
+    if strategy.frame in _SCORED and not all(one.is_comparable for one in _deciding(run)):
+        raise Refused(
+            f"Run {run.number} ({run.strategy.slug}) scores by criteria or on a scale that people"
+            " did not, so that nobody can tell whether it was right. Choose a run of a strategy"
+            " with the criteria of the project's task."
+        )
+
+
+def _deciding(run: Run) -> list[Metric]:
+    """Of a run that gives numbers those that stand for the item."""
+    strategy, task = run.asked(), tasktypes.of_project(run.project)
+    found = aligning_metrics.of_strategy(strategy, task)
+    return [one for one in found if one.value == strategy.decides] or found
 
 
 def _shared(runs: Sequence[Run]) -> set[str]:
     """The keys of the items that every run decided, and that are held true as they were then."""
-    counted = (run.outcomes.counted().main().parsed() for run in runs)
-    found = [set(decided.values_list("item__key", flat=True)) for decided in counted]
+    found = [_decided(run) for run in runs]
     return set.intersection(*found) if found else set()
+
+
+def _decided(run: Run) -> set[str]:
+    """The keys of the items whose verdict by a run is right or wrong, and explained by a reply."""
+    counted = run.outcomes.counted().main().filter(pk__in=_answered(run).values("outcome"))
+    if run.asked().frame not in _SCORED:
+        return set(counted.parsed().values_list("item__key", flat=True))
+    scored = list(counted.filter(result=Outcome.Result.SCORED).select_related("item"))
+    truths, metrics = _truths(run, [one.item_id for one in scored]), _deciding(run)
+    return {
+        one.item.key
+        for one in scored
+        if _compared(metrics, truths[one.item_id].values, one.values) is not None
+    }
+
+
+def _answered(run: Run) -> CallQuerySet:
+    """The calls of a run whose replies are kept."""
+    return Call.objects.filter(run=run, request__reply__isnull=False)
+
+
+def _truths(run: Run, items: Sequence[int]) -> dict[int, Truth]:
+    """What is held true of these items, by their ids; errors in the words of who decided or, where
+    labels did, of those labels that say the same."""
+    task = tasktypes.of_project(run.project)
+    texts = [field.name for field in task.fields if field.kind == "text"]
+    said: dict[tuple[int, str], list[str]] = defaultdict(list)
+    labels = Label.objects.filter(item__in=items, current=True, counted=True).order_by("pk")
+    for item, choice, answered in labels.values_list("item", "choice", "answers"):
+        words = (str(answered.get(name, "")).strip() for name in texts)
+        said[item, choice] += [one for one in words if one and one not in said[item, choice]]
+    held = Resolution.objects.current().filter(item__in=items)
+    return {
+        item: Truth(value, values, comment.strip() or "\n\n".join(said[item, value]))
+        for item, value, values, comment in held.values_list("item", "value", "values", "comment")
+    }
 
 
 def _project(slug: str) -> Project:
@@ -139,15 +222,18 @@ def _project(slug: str) -> Project:
 
 def _rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:
     for run in runs:
-        spec, _ = _SHOWN[run.strategy.strategy().frame]
-        found = Call.objects.filter(run=run, outcome__main=True, outcome__item__key__in=keys)
-        calls = found.filter(role=spec.role, order=spec.order).select_related(
-            "outcome__item", "outcome__revision", "request__reply"
-        )
-        for call in calls.prefetch_related("request__reply__readings"):
-            judged = _judged(call)
-            if judged["result"] in PARSED:
-                yield _row(run, call, judged)
+        strategy = run.asked()
+        spec, _ = _SHOWN[strategy.frame]
+        found = _answered(run).filter(outcome__main=True, outcome__item__key__in=keys)
+        # Of a chain the last step explains.
+        found = found.filter(role=spec.role, order=spec.order, step=strategy.last_step)
+        found = found.select_related("outcome__item", "outcome__revision", "request__reply")
+        calls = list(found.prefetch_related("request__reply__readings"))
+        truths = _truths(run, [call.outcome.item_id for call in calls])
+        for call in calls:
+            truth = truths[call.outcome.item_id]
+            if verdict := _verdict(run, call, truth):
+                yield _row(run, call, verdict, truth)
 
 
 def _judged(call: Call) -> Mapping[str, Any]:
@@ -159,30 +245,36 @@ def _judged(call: Call) -> Mapping[str, Any]:
     return part
 
 
-def _row(run: Run, call: Call, judged: Mapping[str, Any]) -> dict[str, Any]:
+def _readings(run: Run, call: Call) -> list[Reading]:
+    """What was read in a reply: what the run goes by first, then what our parser read."""
+    names = [run.parser, outputs.parser(run.asked())]
+    there = {one.parser: one for one in call.request.reply.readings.all()}
+    return [there[name] for name in dict.fromkeys(names) if name in there]
+
+
+def _row(run: Run, call: Call, verdict: Verdict, truth: Truth) -> dict[str, Any]:
     outcome, reply = call.outcome, call.request.reply
-    reading = next(one for one in reply.readings.all() if one.parser == run.parser)
     texts, slug = outcome.revision.texts, run.project.slug
+    explained = (reading.explanation.strip() for reading in _readings(run, call))
     # Of one sample alone the key is as short as ever, so that an audit can be made again.
     sample = f"/{call.sample + 1}" if run.samples > 1 else ""
-    is_right = (judged["result"] == Outcome.Result.DETECTED) is not outcome.invariant
     return {
         "key": _key(f"{slug}/{run.number}/{outcome.item.key}{sample}"),
         "category": outcome.category,
         "cluster": f"{slug}/{outcome.cluster}",
-        "input": _input(run, texts),
-        "response": _response(run, texts),
-        "explanation": reading.explanation.strip() or reply.text,
-        "verdict": _verdict(run, reading, judged["values"].get("gold")),
-        "verdict_right": _right(is_right, invariant=outcome.invariant),
-        "truth": _truth(outcome),
-        "known_errors": "" if outcome.invariant else texts.get("claim", ""),
+        "input": _input(run.asked(), texts),
+        "response": _response(run.asked(), texts),
+        "explanation": next(filter(None, explained), "") or reply.text,
+        "verdict": verdict.words,
+        "verdict_right": f"{'Yes' if verdict.is_right else 'No'}: {verdict.how}.",
+        "truth": _truth(run, outcome, truth),
+        "known_errors": _errors(run, outcome, truth),
         "project": slug,
         "item": outcome.item.key,
         "run": run.number,
         "endpoint": run.endpoint.name,
         "strategy": run.strategy.slug,
-        "verdict_is_right": is_right,
+        "verdict_is_right": verdict.is_right,
         **({"sample": call.sample + 1} if sample else {}),
     }
 
@@ -194,40 +286,115 @@ def _key(key: str) -> str:
     return f"{key[: KEY_LENGTH - 17]}~{digest}"
 
 
-def _input(run: Run, texts: dict[str, str]) -> str:
-    if run.strategy.strategy().frame != "reference":
-        return texts["prompt"]
-    return f"{texts['prompt']}\n\nReference answer that the evaluator saw:\n{texts['gold']}"
+def _input(strategy: Strategy, texts: Mapping[str, Any]) -> str:
+    spec, _ = _SHOWN[strategy.frame]
+    sources = frames.FRAMES[strategy.frame][spec]
+    asked = _text(texts, sources["question"], spec)
+    shown = placeholders.used(strategy.step(strategy.last_step).prompt) & sources.keys()
+    gold = _text(texts, sources["reference"], spec) if "reference" in shown else ""
+    return f"{asked}\n\n{REFERENCE}\n{gold}" if gold else asked
 
 
-def _response(run: Run, texts: dict[str, str]) -> str:
-    _, shown = _SHOWN[run.strategy.strategy().frame]
-    parts = [f"{title}:\n{texts[name]}" if title else texts[name] for title, name in shown.items()]
-    return "\n\n".join(parts)
+def _response(strategy: Strategy, texts: Mapping[str, Any]) -> str:
+    spec, shown = _SHOWN[strategy.frame]
+    parts = {title: _text(texts, name, spec) for title, name in shown.items()}
+    return "\n\n".join(f"{title}:\n{text}" if title else text for title, text in parts.items())
 
 
-def _verdict(run: Run, reading: Reading, gold: float | None) -> str:
-    """What the evaluator answered, in words; a score with its scale."""
-    strategy = run.strategy.strategy()
-    if strategy.scale is None:
-        return str(reading.value)
-    scale = f"on a scale of {strategy.scale.low:g} to {strategy.scale.high:g}"
-    said = f"{float(str(reading.value)):g} {scale}"
-    return said if gold is None else f"{said}; it gave the unchanged answer {gold:g}"
+def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
+    """A text as a prompt shows it; "" where a recorded run needed none."""
+    there = name in texts or (name == "question" and texts.keys() & {"prompt", "input"})
+    return frames.text_shown(texts, name, spec) if there else ""
 
 
-def _right(is_right: bool, *, invariant: bool) -> str:
-    """Whether the run was right about the item, by what the project holds true of it."""
+def _verdict(run: Run, call: Call, truth: Truth) -> Verdict | None:
+    """What a reply says, and whether it is right; None if it says nothing that is either."""
+    if run.asked().frame == "detection":
+        said = next((one.value for one in _readings(run, call)), None)
+        return _of_detection(str(said), truth.value) if said in _DETECTED else None
+    judged = _judged(call)
+    if run.asked().frame in _SCORED:
+        return _of_numbers(run, judged["values"], truth)
+    return _of_perturbation(run, call, judged) if judged["result"] in PARSED else None
+
+
+def _of_detection(said: str, truth: str) -> Verdict:
+    how = {
+        ("error", "error"): "it found that there is an error",
+        ("no_error", "no_error"): "it found no error, and there is none",
+        ("error", "no_error"): "it saw an error where there is none",
+        ("no_error", "error"): "it did not see that there is an error",
+    }
+    return Verdict(_DETECTED[said], said == truth, how[said, truth])
+
+
+def _of_numbers(run: Run, values: Mapping[str, Any], truth: Truth) -> Verdict | None:
+    deciding = _deciding(run)
+    is_right = _compared(deciding, truth.values, values)
+    if is_right is None:
+        return None
+    every = aligning_metrics.of_strategy(run.asked(), tasktypes.of_project(run.project))
+    given = (_number(one, one.of_evaluator(values), with_scale=True) for one in every)
+    people = ", ".join(_number(one, one.of_people(truth.values)) for one in deciding)
+    how = "it gave what people gave" if is_right else "people gave something else"
+    return Verdict("\n".join(given), is_right, f"{how} ({people})")
+
+
+def _compared(
+    metrics: Sequence[Metric], held: Mapping[str, Any], values: Mapping[str, Any]
+) -> bool | None:
+    """Whether an evaluator's numbers are people's; None where one of either is missing."""
+    apart = [abs(one.of_people(held) - one.of_evaluator(values)) for one in metrics]
+    return None if any(map(isnan, apart)) else all(one < _NEAR for one in apart)
+
+
+def _number(metric: Metric, number: float, *, with_scale: bool = False) -> str:
+    title = "Total" if metric.value == TOTAL else metric.titles[0]
+    scale = metric.evaluator if with_scale else None
+    of = f" on a scale of {scale.low:g} to {scale.high:g}" if scale else ""
+    return f"{title} {'–' if isnan(number) else f'{number:g}'}{of}"
+
+
+def _of_perturbation(run: Run, call: Call, judged: Mapping[str, Any]) -> Verdict:
+    """By what the project holds true of the item an error is to be noticed, or nothing."""
+    invariant = call.outcome.invariant
+    is_right = (judged["result"] == Outcome.Result.DETECTED) is not invariant
     if invariant:
-        words = "it took nothing off" if is_right else "it took a good change for an error"
+        how = "it took nothing off" if is_right else "it took a good change for an error"
     else:
-        words = "it noticed the error" if is_right else "it did not notice the error"
-    return f"{'Yes' if is_right else 'No'}: {words}."
+        how = "it noticed the error" if is_right else "it did not notice the error"
+    value, strategy = _readings(run, call)[0].value, run.asked()
+    if strategy.scale is None:
+        return Verdict(str(value), is_right, how)
+    said = f"{float(str(value)):g} on a scale of {strategy.scale.low:g} to {strategy.scale.high:g}"
+    gold = judged["values"].get("gold")
+    words = said if gold is None else f"{said}; it gave the unchanged answer {gold:g}"
+    return Verdict(words, is_right, how)
 
 
-def _truth(outcome: Outcome) -> str:
+def _truth(run: Run, outcome: Outcome, truth: Truth) -> str:
+    if run.asked().frame in ("detection", *_SCORED):
+        return _held(run, truth)
     if outcome.invariant:
         return "The answer was changed, and is worth as much as before."
     category = taxonomy.load().find(outcome.category)
     name = category.name.lower() if category else outcome.category
     return f"The answer was changed so that it has an error ({name})."
+
+
+def _held(run: Run, truth: Truth) -> str:
+    """What holds of every field, a line each."""
+    task = tasktypes.of_project(run.project)
+    held = dict(truth.values)
+    if run.asked().frame == "detection":
+        held = {task.deciding.name: truth.value, **held}
+    told = answers.in_words(task, held)
+    told += [("Total", f"{total:g}") for total in task.totals(held).values()]
+    return "\n".join(f"{title}{'' if title[-1:] == '?' else ':'} {said}" for title, said in told)
+
+
+def _errors(run: Run, outcome: Outcome, truth: Truth) -> str:
+    """What is known of the errors: what was changed, or what people wrote."""
+    if run.asked().frame in ("detection", *_SCORED):
+        return "" if truth.value == "no_error" else truth.errors
+    return "" if outcome.invariant else str(outcome.revision.texts.get("claim", ""))

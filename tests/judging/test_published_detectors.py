@@ -133,9 +133,10 @@ def assert_to_the_digit(printed: Printed, found: dict[str, float]) -> None:
 
 
 def test_everything_is_recorded_once(published: Published) -> None:
-    items, zipped, majority, unpacked, one_file = published.said
+    items, zipped, majority, audit, unpacked, one_file = published.said
     assert "900 rows: 900 imported" in items
     assert "140 items" in majority
+    assert "items that all runs decided; 60 explanations new, 0 unchanged" in audit
     # 12 detectors with four prompts and with steps, three with self-consistency, one vote.
     assert "64 runs recorded with 9,150 replies, 0 were there already" in zipped
     assert "0 runs recorded with 0 replies, 64 were there already" in unpacked

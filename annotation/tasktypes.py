@@ -92,6 +92,11 @@ class TaskType:
         return next((f for f in self.fields if f.name == self.decides), self.fields[0])
 
     @property
+    def rates(self) -> bool:
+        """Whether people give numbers to a response, and each response is a unit by itself."""
+        return self.deciding.kind in {"scale", "points"}
+
+    @property
     def resolved(self) -> tuple[Field, ...]:
         """The fields whose labels become a resolution; the deciding one always does."""
         return tuple(f for f in self.fields if f.rule or f is self.deciding)

@@ -69,11 +69,14 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """How many rows are what; `problems` are the first rows that are not taken."""
+    """How many rows are what; `problems` are the first rows that are not taken. Of the new ones
+    `alone` are a source question each, since people rate them and no column `cluster` says which
+    belong together."""
 
     rows = serializers.IntegerField()
     new = serializers.IntegerField()
     unchanged = serializers.IntegerField()
+    alone = serializers.IntegerField(default=0)
     conflicts = serializers.IntegerField()
     bad = serializers.IntegerField()
     problems = ProblemOfRowSerializer(many=True)

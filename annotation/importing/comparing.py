@@ -18,10 +18,12 @@ from formats.rows import BadRow
 
 @dataclass
 class Report:
-    """What became of the rows of one import, counted; `bad` and `conflicts` name their place."""
+    """What became of the rows of one import, counted; `bad` and `conflicts` name their place. Of
+    the new ones `alone` are clusters by themselves, since no column names one."""
 
     new: int = 0
     unchanged: int = 0
+    alone: int = 0
     bad: list[BadRow] = field(default_factory=list)
     conflicts: list[BadRow] = field(default_factory=list)
 
@@ -238,9 +240,9 @@ def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
 
 
 def _agrees(name: str, said: Any, known: Any) -> bool:
-    """Whether a row says what is known, or leaves open what came since: to which ability people
-    sorted the item, and which one was suggested to them."""
-    if name in ("ability", "source_ability") and not said:
+    """Whether a row says what is known, or leaves it open: the cluster, and what came since, to
+    which ability people sorted the item, and which one was suggested to them."""
+    if name in ("ability", "source_ability", "cluster") and not said:
         return True
     if name == "fields":
         known = {one: value for one, value in known.items() if one in said or one not in SUGGESTION}
@@ -253,7 +255,7 @@ def _said(draft: Draft) -> dict[str, Any]:
         "category": draft.category,
         "ability": draft.ability,
         "source_ability": draft.source_ability,
-        "cluster": draft.cluster,
+        "cluster": "" if draft.is_alone else draft.cluster,
         "origin": draft.origin,
         "purpose": draft.purpose,
         "repeats": draft.repeats,

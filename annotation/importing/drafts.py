@@ -2,7 +2,7 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,11 +23,13 @@ class Draft:
     """A row that was found good: an item to be.
 
     `effect` is what the category should do to a score, "penalty" or "none", empty without
-    categories; `cluster` is a digest of the source question; `repeats` the key of the item whose
-    texts this one says again, else empty; `fields` whatever the row holds beside what every item
-    has; `flags` what asks for a look at the texts; `known` what is right of an item for practice or
-    probes; `decided` what was decided of it elsewhere, where that is taken as it is; `parent` the
-    key of the item that this one was made from, and `dose` how many errors were put into it.
+    categories; `cluster` is a digest of the source question, and with `is_alone` no column names
+    one where people rate responses, so that the item is a cluster by itself; `repeats` the key of
+    the item whose texts this one says again, else empty; `fields` whatever the row holds beside
+    what every item has; `flags` what asks for a look at the texts; `known` what is right of an item
+    for practice or probes; `decided` what was decided of it elsewhere, where that is taken as it
+    is; `parent` the key of the item that this one was made from, and `dose` how many errors were
+    put into it.
     """
 
     row: Row
@@ -48,6 +50,12 @@ class Draft:
     was: returned.Returned | None = None
     parent: str = ""
     dose: int | None = None
+    is_alone: bool = False
+
+    @property
+    def own_cluster(self) -> str:
+        """That of the item by itself, and of what repeats it."""
+        return _cluster(f"item\0{self.repeats or self.key}")
 
     @cached_property
     def written(self) -> bytes:
@@ -125,7 +133,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         row=row,
         key=_key(words["key"] or _key_by_text(task, texts)),
         **kind,
-        cluster=_cluster(words["cluster"] or _joined(texts.get(task.texts[0].name, ""))),
+        cluster=_cluster(words["cluster"]) if words["cluster"] else cluster_by_text(task, texts),
         origin=_short("origin", words["origin"]),
         purpose=purpose,
         repeats=words["repeats"],
@@ -137,6 +145,7 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         was=was,
         parent=made.parent if made else "",
         dose=made.dose if made else None,
+        is_alone=task.rates and not words["cluster"],
     )
 
 
@@ -208,8 +217,7 @@ def _key(key: str) -> str:
 
 def _key_by_text(task: tasktypes.TaskType, texts: dict[str, Any]) -> str:
     """A key that the same text has in any file, where items need none of their own; else empty."""
-    first = task.texts[0].name
-    return f"{first}-{_cluster(_joined(texts.get(first, '')))[:12]}" if task.awaits else ""
+    return f"{task.texts[0].name}-{cluster_by_text(task, texts)[:12]}" if task.awaits else ""
 
 
 def _short(name: str, value: str) -> str:
@@ -254,6 +262,11 @@ def _source_ability(slug: str, category: taxonomy.Category) -> str:
             f"is {slug!r}; say of which ability the unchanged answer is: {', '.join(known)}.",
         )
     return slug
+
+
+def cluster_by_text(task: tasktypes.TaskType, texts: Mapping[str, Any]) -> str:
+    """The cluster of all items that have the same prompt, whatever white space is round it."""
+    return _cluster(_joined(texts.get(task.texts[0].name, "")))
 
 
 def _cluster(question: str) -> str:

@@ -25,7 +25,7 @@ from annotation.importing.comparing import (
     sort_out,
     with_duplicates,
 )
-from annotation.importing.drafts import Draft
+from annotation.importing.drafts import Draft, cluster_by_text
 from annotation.models import (
     Event,
     Item,
@@ -73,8 +73,9 @@ def store(
     keeps some hundred bytes.
     """
     report, size = Report(), _Size()
+    by_text = project is not None and _is_by_text(project)
     if project is None or dry_run:
-        _imagine(project, drafts, report)
+        _imagine(project, drafts, report, by_text=by_text)
         return report
     with bulk.Log() as log:
         for number, good in enumerate(_good(drafts, report, size)):
@@ -88,18 +89,33 @@ def store(
                 bulk.by_index()
                 _lock(project)
                 fresh = sort_out(marked, known_of(project, marked), report)
-                _insert(project, fresh, accept=accept, places=places)
+                _insert(project, fresh, accept=accept, places=places, by_text=by_text)
+            report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
             log.grown(sum(len(draft.written) for draft in good))
     _record(project, report, accept, member)
     return report
 
 
-def _imagine(project: Project | None, drafts: Iterable[Draft | BadRow], report: Report) -> None:
+def _is_by_text(project: Project) -> bool:
+    """Whether items that name no cluster are one by their prompt though people rate responses, as
+    in a project whose first item came so: later ones are to count alike."""
+    task = tasktypes.of_version(project.task_type)
+    if not task.rates:
+        return False
+    first = Revision.objects.filter(item__project=project).order_by("item__position", "number")
+    found = first.values_list("item__cluster", "texts").first()
+    return found is not None and found[0] == cluster_by_text(task, found[1])
+
+
+def _imagine(
+    project: Project | None, drafts: Iterable[Draft | BadRow], report: Report, *, by_text: bool
+) -> None:
     """What would become of the drafts."""
     imagined: dict[str, Imagined] = {}
     for good in _good(drafts, report, _Size()):
         known = known_of(project, good) | _said_before(good, imagined)
         fresh = sort_out(good, known, report)
+        report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
         imagined.update((draft.key, Imagined(draft)) for draft in fresh)
 
 
@@ -149,14 +165,16 @@ def _lock(project: Project) -> None:
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
-def _insert(project: Project, drafts: list[Draft], *, accept: bool, places: bool) -> None:
+def _insert(
+    project: Project, drafts: list[Draft], *, accept: bool, places: bool, by_text: bool
+) -> None:
     if not drafts:
         return
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
     positions = range(last + 1, last + 1 + len(drafts))
     ids = bulk.ids(Item, len(drafts)), bulk.ids(Revision, len(drafts))
     entries = list(map(_Entry, drafts, positions, *ids))
-    bulk.copy(Item, _items(project, entries))
+    bulk.copy(Item, _items(project, entries, by_text=by_text))
     bulk.copy(Revision, [_revision(entry) for entry in entries])
     unknown = [entry for entry in entries if not entry.draft.known]
     found = [_known(entry) for entry in entries if entry.draft.known]
@@ -169,7 +187,7 @@ def _insert(project: Project, drafts: list[Draft], *, accept: bool, places: bool
         bulk.copy(Slot, [slot for entry in working for slot in _slots(project, entry)])
 
 
-def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
+def _items(project: Project, entries: list["_Entry"], *, by_text: bool) -> list[dict[str, Any]]:
     others = _others(project, entries)
     return [
         {
@@ -180,7 +198,9 @@ def _items(project: Project, entries: list["_Entry"]) -> list[dict[str, Any]]:
             "category": entry.draft.category,
             "ability": entry.draft.ability,
             "source_ability": entry.draft.source_ability,
-            "cluster": entry.draft.cluster,
+            "cluster": entry.draft.own_cluster
+            if entry.draft.is_alone and not by_text
+            else entry.draft.cluster,
             "origin": entry.draft.origin,
             "purpose": entry.draft.purpose,
             "revision_number": _number(entry),

@@ -33,6 +33,7 @@ OFTEN: dict[str, tuple[str, ...]] = {
     ),
     "claim": ("change", "what was changed", "explanation", "reason"),
     "ability": ("skill", "task category"),
+    "cluster": ("source question", "prompt id", "cluster id"),
 }
 
 

@@ -21,6 +21,13 @@ OF_ITEMS = {
 }
 
 
+ALONE = (
+    "Responses to one question, text or picture are not independent if they have something in"
+    " common that makes them better or worse. Without a column each item is a question of its own;"
+    " in a project whose first items were grouped by their prompt, the prompt groups later ones."
+)
+
+
 class ColumnsForm(forms.Form):
     """Which column of a file stands for what an item has; an empty choice means none."""
 
@@ -45,6 +52,8 @@ class ColumnsForm(forms.Form):
                 choices=choices,
                 error_messages={"required": "Every item needs this. Choose a column."},
             )
+        if task.rates and "of-cluster" in self.fields:
+            self.fields["of-cluster"].help_text = ALONE
 
     @classmethod
     def of(cls, task: TaskType, found: list[str], chosen: dict[str, str]) -> "ColumnsForm":

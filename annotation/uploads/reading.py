@@ -80,6 +80,7 @@ def _told(job: Job, report: importing.Report) -> dict[str, Any]:
         "rows": report.rows,
         "new": report.new,
         "unchanged": report.unchanged,
+        "alone": report.alone,
         "conflicts": len(report.conflicts),
         "bad": len(report.bad),
         "problems": told,

@@ -1,4 +1,5 @@
 import csv
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -311,3 +312,45 @@ def test_a_file_of_several_batches_comes_in_whole_and_in_order(
     assert Slot.objects.count() == 41
     assert {each.digest for each in Revision.objects.all()} == {texts_digest(builders.TEXTS)}
     assert "42 unchanged" in run(path)
+
+
+# ------------------------------------------------------------------ clusters where people rate
+
+ANIMAL = {"prompt": "Which animal?", "gold": "A heron", "response": "A bird"}
+
+
+def clusters() -> dict[str, str]:
+    return dict(Item.objects.values_list("key", "cluster"))
+
+
+@pytest.mark.parametrize("task_type", ["rating", "rubric-scoring", "rubric-matrix"])
+def test_where_people_rate_each_item_is_a_cluster_unless_a_column_names_one(
+    rows: Any, task_type: str
+) -> None:
+    named = [ANIMAL | {"key": key, "cluster": "picture 3"} for key in ("c", "d")]
+    path = rows(ANIMAL | {"key": "a"}, ANIMAL | {"key": "b"}, *named)
+    said = run(path, task_type=task_type)
+    assert "Each of the 2 new items is a source question of its own" in said
+    assert "--column cluster=NAME" in said
+    found = clusters()
+    assert len({found["a"], found["b"], found["c"]}) == 3
+    assert found["c"] == found["d"]
+    assert "0 imported, 4 unchanged" in run(path)
+
+
+def test_a_project_whose_first_items_were_grouped_by_their_prompt_goes_on_so(rows: Any) -> None:
+    run(rows(ANIMAL | {"key": "a"}), task_type="rating")
+    Item.objects.update(cluster=hashlib.sha256(b"Which animal?").hexdigest())
+    before = clusters()
+    said = run(rows(ANIMAL | {"key": "a"}, ANIMAL | {"key": "b"}))
+    assert "1 imported, 1 unchanged" in said
+    assert "source question" not in said
+    assert clusters() == {"a": before["a"], "b": before["a"]}
+
+
+def test_a_column_that_names_another_cluster_than_before_is_a_conflict(rows: Any) -> None:
+    run(rows(ANIMAL | {"key": "a"}), task_type="rating")
+    before = clusters()
+    said = run(rows(ANIMAL | {"key": "a", "cluster": "picture 3"}))
+    assert "exists with other cluster" in said
+    assert clusters() == before

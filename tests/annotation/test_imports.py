@@ -113,6 +113,18 @@ def test_a_column_that_need_not_be_is_shown_where_it_was_guessed_and_read_with_t
     assert "Eight became six." in rest
 
 
+def test_where_people_rate_the_page_asks_which_items_belong_together(lead: Client) -> None:
+    Project.objects.update(task_type=importing.task_type_version("rating"))
+    rows = [[key, "Which animal?", "A heron", "A bird"] for key in ("a", "b")]
+    job = send(lead, table(*rows, header=["key", "prompt", "gold", "response"]))
+    shown = page(lead, job)
+    before, _ = shown.split("What an item may have besides")
+    assert "Without a column each item is a question of its own" in before
+    assert "2 new items are a source question each" in shown
+    assert imported(lead, job)["new"] == 2
+    assert Item.objects.values("cluster").distinct().count() == 2
+
+
 def test_the_same_file_again_changes_nothing_and_says_so(lead: Client) -> None:
     imported(lead, send(lead, keyed("a", "b")))
     again = send(lead, keyed("a", "b"), "again.csv")

@@ -106,6 +106,22 @@ def test_errors_and_correlations_of_figures_7_and_8(
     assert (digits(min(found), "0.11", "rounded"), max(found)) == ("0.11", pytest.approx(1))
 
 
+def test_its_one_question_of_25_pictures_is_asked_with_examples_and_without(
+    evaluation_3: tuple[Evaluation, Project],
+) -> None:
+    _, project = evaluation_3
+    asked = {
+        number: foreseeing.foresee(
+            project,
+            strategy=make_strategy("score-matrix-animals"),
+            endpoint=make_endpoint(f"http://127.0.0.1:9/{number}"),
+            options=runs.Options(seed=1, own=Own(examples=number)),
+        )
+        for number in (None, 0)
+    }
+    assert [(one.items, len(one.examples)) for one in asked.values()] == [(22, 3), (25, 0)]
+
+
 def test_errors_and_correlations_of_every_metric_are_scipy_s(
     evaluation_3: tuple[Evaluation, Project],
 ) -> None:

@@ -108,6 +108,13 @@ class Command(BaseCommand):
             f"{slug}: {report.rows:,} rows: {report.new:,} {verb}, {report.unchanged:,} unchanged, "
             f"{len(report.conflicts):,} in conflict, {len(report.bad):,} bad."
         )
+        if report.alone:
+            again = "" if dry_run else " in a new project, since what is imported stays"
+            self.stdout.write(
+                f"Each of the {report.alone:,} new items is a source question of its own. If"
+                f" several belong together, name the column that says so{again}:"
+                " --column cluster=NAME."
+            )
 
 
 def _project(slug: str, create: bool, task_type: str | None) -> Project | None:

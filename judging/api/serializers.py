@@ -45,7 +45,7 @@ class StartSerializer(serializers.Serializer[Any]):
     votes = serializers.BooleanField(default=None, allow_null=True)
     axes = serializers.ListField(child=_Name(), default=list, max_length=40)
     examples = serializers.IntegerField(
-        default=None, allow_null=True, min_value=1, max_value=MAX_EXAMPLES
+        default=None, allow_null=True, min_value=0, max_value=MAX_EXAMPLES
     )
     parameters = serializers.DictField(default=dict)
     categories = serializers.ListField(child=_Name(), default=list, max_length=1000)

@@ -96,11 +96,11 @@ class StartForm(forms.Form):
     axes = forms.MultipleChoiceField(label="Axes", required=False)
     examples = forms.IntegerField(
         label="Examples shown first",
-        min_value=1,
+        min_value=0,
         max_value=MAX_EXAMPLES,
         required=False,
-        help_text="Resolved items outside the run, drawn by the seed. Empty: as many as the"
-        " strategy says; most show none.",
+        help_text="Resolved items, drawn by the seed, which the run leaves out. Empty: as many as"
+        " the strategy says; most show none. 0: none, and the run leaves nothing out.",
     )
     parameters = forms.CharField(
         label="Parameters over the endpoint's",

@@ -176,7 +176,9 @@ def _examples(
     if len(found) < strategy.examples:
         raise Refused(
             f"Strategy {strategy.slug} shows {strategy.examples} resolved items of other clusters"
-            f" as examples, and there are {len(found)}. Label more items, or ask about fewer."
+            f" as examples, and there are {len(found)}. Label more items, ask about fewer, or show"
+            " fewer examples; 0 shows none, and examples that stand in the prompt of a copy of the"
+            " strategy need no items. Which items belong together a column cluster says at import."
         )
     values = _values(row["item_id"] for row in found)
     scored = {metric.slug for metric in strategy.metrics}

@@ -57,10 +57,10 @@ def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:
 
 
 def _check_examples(strategy: Strategy, examples: int) -> None:
-    if not strategy.examples:
+    if examples and not strategy.examples:
         raise Refused(
             f"The prompt of strategy {strategy.slug} has no place for examples. Leave their number"
             " out."
         )
-    if not 1 <= examples <= MAX_EXAMPLES:
-        raise Refused(f"Show 1 to {MAX_EXAMPLES} examples.")
+    if not 0 <= examples <= MAX_EXAMPLES:
+        raise Refused(f"Show up to {MAX_EXAMPLES} examples; 0 shows none.")

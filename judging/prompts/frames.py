@@ -9,6 +9,7 @@ from judging.prompts.declared import Strategy
 from judging.prompts.placeholders import fill
 
 RENDERER = "render-1"
+NO_EXAMPLES = "(none)"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -183,6 +184,8 @@ def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
 def _values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
     """What the strategy itself puts into a prompt."""
     values = {"guidance": ""} if strategy.frame == "perturbation" else {}
+    if not strategy.examples:
+        values["examples"] = NO_EXAMPLES  # of a run that is to show none
     if axis := strategy.axis(spec.axis):
         values = {"axis": criteria.axis(axis), "rubric": criteria.points(axis.points)}
     if strategy.metrics:

@@ -19,10 +19,13 @@ from scipy import stats as scipy_stats
 from annotation import tasktypes
 from annotation.importing import projects
 from annotation.models import Project
+from judging.pins import Own
 from judging.results import aligning, aligning_points
+from judging.running import foreseeing, runs
 from stats import groups
 from tests.builders import make_project
 from tests.judging import published_scores
+from tests.judging.builders_judging import make_endpoint, make_strategy
 from tests.judging.builders_rated import bring_items, bring_labels, bring_scores, only, runs_of
 from tests.judging.published_scores import POINTS, Evaluation
 from tests.judging.published_tables import FOLDER, Printed
@@ -49,10 +52,9 @@ def digits(value: float, like: str, how: str) -> str:
 def bring(folder: Path, slug: str, found: Evaluation, task_type: str, strategy: str) -> Project:
     """The scores as a project: one person, and a run a model."""
     items = [
-        {"key": key, "prompt": "Which animal?", "gold": f"of {key}", "response": f"to {key}",
-         "cluster": key}
+        {"key": key, "prompt": "Which animal?", "gold": f"of {key}", "response": f"to {key}"}
         for key in found.people
-    ]  # fmt: skip
+    ]
     project = bring_items(folder, slug, items, task_type)
     bring_labels(folder, project, ((key, "human", said) for key, said in found.people.items()))
     for model, said in found.models.items():

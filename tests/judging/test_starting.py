@@ -1,5 +1,6 @@
 """Runs as they are wished for: what is their own, several at once, pilots, canaries."""
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -26,6 +27,7 @@ from tests.judging.builders_judging import (
     make_run,
     make_strategy,
     make_version,
+    take,
 )
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +195,40 @@ def test_as_many_examples_are_shown_as_the_run_says() -> None:
     assert (len(run.few_shot), run.outcomes.count()) == (3, 2)
     shown = {key for key, _ in run.few_shot}
     assert shown.isdisjoint(run.outcomes.values_list("item__key", flat=True))
+
+
+def test_a_run_that_shows_no_examples_leaves_nothing_out_and_says_none() -> None:
+    project = make_project("r", task_type="error-detection")
+    make_responses(project, ["error", "no_error"])
+    prompt = "Examples:\n{{examples}}\n\n{{question}}\n\n{{response}}"
+    run = runs.start(
+        project,
+        strategy=make_version("detect-1a", prompt=prompt, examples=3),
+        endpoint=make_endpoint(NOBODY),
+        options=runs.Options(seed=1, own=Own(examples=0)),
+    )
+    assert (run.few_shot, run.outcomes.count()) == ([], 2)
+    runs.plan(run)
+    [body, _] = [json.loads(one.body) for one in take(run)]
+    assert body["messages"][-1]["content"].startswith("Examples:\n(none)\n\nHow many legs")
+
+
+def test_examples_that_stand_in_the_prompt_leave_every_item_in_the_run() -> None:
+    project = make_project("r", task_type="error-detection")
+    make_responses(project, ["error", "no_error"])
+    prompt = "Example: 2 + 2 = 5 is an error.\n\n{{question}}\n\n{{response}}"
+    version = make_version("detect-1a", prompt=prompt)
+    run = runs.start(project, strategy=version, endpoint=make_endpoint(NOBODY))
+    assert run.outcomes.count() == 2
+
+
+def test_too_few_items_for_examples_are_told_with_what_to_do() -> None:
+    project = make_project("r", task_type="error-detection")
+    make_responses(project, ["error", "no_error"])
+    project.items.update(cluster="one question of all")
+    version = make_version("detect-1a", prompt="{{examples}} {{response}} {{question}}", examples=2)
+    with pytest.raises(Refused, match=r"there are 1\. .* 0 shows none.* column cluster says"):
+        runs.start(project, strategy=version, endpoint=make_endpoint(NOBODY))
 
 
 @pytest.mark.parametrize(

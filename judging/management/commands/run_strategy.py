@@ -112,7 +112,7 @@ def _add_asking(parser: ArgumentParser) -> None:
     add("--votes", action="store_true", help="samples are votes, not repeats")
     only = "only these; main: the item's own"
     add("--axis", nargs="+", default=[], metavar="SLUG", help=only)
-    add("--examples", type=int, metavar="N", help="show N resolved items first")
+    add("--examples", type=int, metavar="N", help="show N resolved items first; 0: none")
     add("--parameters", default="", metavar="JSON", help="over the endpoint's")
     add("--canary", action="store_true", help="ask anew, to be asked again later")
 

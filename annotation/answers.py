@@ -109,6 +109,17 @@ def in_words(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[st
     return known + [(name, str(said[name])) for name in said if name not in asked]
 
 
+def missing_in_words(
+    task: tasktypes.TaskType, missing: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """What was given and is no answer, by the titles of the fields."""
+    titles = {field.name: field.title for field in task.fields}
+    return [
+        (titles.get(name, name), f"missing: {one['said']} is off its scale")
+        for name, one in missing.items()
+    ]
+
+
 def _cleaned(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
     """The answers that are given, to fields that would be asked then."""
     if unknown := sorted(set(answers) - {field.name for field in task.fields}):

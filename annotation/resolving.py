@@ -1,12 +1,16 @@
 """Labels become a resolution, or show that people disagree."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from annotation import places, prepared, standing, tasktypes
+from annotation.fields import Field
+from annotation.fitting import NUMBERS
 from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
 from annotation.rules import RULES
 from annotation.standing import Held, Standing
+from annotation.tasktypes import TaskType
 
 VERIFIED = "verified"
 EXCLUDED = "excluded"
@@ -139,11 +143,19 @@ def _decide(item: Item, stands: Standing) -> tuple[dict[str, Any] | None, str]:
         decided = rule([one for one in said if one is not None], stands.places)
         if decided is not None:
             values[field.name] = decided
-        elif field.required:
+        elif field.required and not _is_missing(field, task, said, stands):
             return None, ""
     rule_name = rules.get(task.deciding.name) or task.deciding.rule or "majority"
     alone = stands.places == 1 and rule_name in _ALIKE_FOR_ONE
     return values, "first label" if alone else rule_name
+
+
+def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: Standing) -> bool:
+    """Whether no label has a number for a field, since all that were given are off its scale: then
+    the others are held true without it, unless it decides."""
+    decides = field.kind == "scale" and field is task.deciding
+    is_given = said or not stands.answers
+    return not is_given and not stands.waiting and field.kind in NUMBERS and not decides
 
 
 _ALIKE_FOR_ONE = ("first", "majority", "unanimous", "median", "three")

@@ -148,6 +148,7 @@ _LABEL = {
     "annotator": "member__alias",
     "choice": "choice",
     "answers": "answers",
+    "missing": "missing",
     "comment": "comment",
     "seconds": "seconds",
     "current": "current",
@@ -186,6 +187,7 @@ _PRACTICE = (
 _HOLD = {
     "json": (
         "flags", "values", "other_texts", "fields", "answers", "texts", "mentions", "wrong",
+        "missing",
     ),
     "int": (
         "dose", "revision", "task_type_version", "guidelines", "round", "size", "needed",

@@ -133,12 +133,13 @@ class TaskType:
     def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:
         """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.
 
-        Numbers of a scale are joined by "/", with "-" for one that is missing.
+        Numbers of a scale are joined by "/", with "-" for one that is missing; so is a total of
+        which one is.
         """
         asked = self.at(stage)
         deciding = asked[0] if stage == "blind" else self.deciding
         if deciding.kind == "points":
-            return str(self.totals(answers).get("total", ""))
+            return str(self.totals(answers).get("total", "-"))
         if deciding.kind == "scale":
             numbers = [str(answers.get(f.name, "-")) for f in asked if f.kind == "scale"]
             return "/".join(numbers)[:CHOICE_LENGTH]

@@ -34,7 +34,8 @@ class Report:
 
     Of the new ones `older` are superseded by a later label. Of all, `extra` fill no place;
     `overlap` is how many places an item needs so that all of them count, 0 if all do. Of the
-    unchanged ones `promoted` were extra before and have a place now.
+    unchanged ones `promoted` were extra before and have a place now. `off_scale` names the answers
+    that are missing since they are off their scale, by row.
     """
 
     new: int = 0
@@ -45,6 +46,7 @@ class Report:
     promoted: int = 0
     raters: int = 0
     bad: list[BadRow] = field(default_factory=list)
+    off_scale: list[BadRow] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -112,6 +114,7 @@ def _take_all(
         if fault := background.fault(one, as_members=as_members):
             report.bad.append(one.bad(*fault))
             continue
+        report.off_scale += one.off_scale()
         same = background.same(one)
         if same and same.current and (same.supersedes_id or task.route_of(same.answers)):
             touched.sent.add(one.item)  # since an import may have been cut short before that
@@ -200,6 +203,7 @@ def _label(
         member=background.member(one.rater),
         choice=one.choice,
         answers=one.answers,
+        missing=one.missing,
         comment=one.comment,
         submission=one.digest(background.project.slug),
         task_type=background.project.task_type,
@@ -243,4 +247,5 @@ def _record(project: Project, report: Report, member: Membership | None) -> None
         promoted=report.promoted,
         raters=report.raters,
         bad=len(report.bad),
+        off_scale=len(report.off_scale),
     )

@@ -1,16 +1,21 @@
-"""Rows as labels to be: what people said of items elsewhere, and why a row cannot be used; pure."""
+"""Rows as labels to be: what people said of items elsewhere, and why a row cannot be used; pure.
+
+A number off its scale is no answer: it is missing with that cause, and the rest of the row is a
+label all the same, as of a reply that was recorded. What was given is kept beside.
+"""
 
 import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from annotation import fields, tasktypes
 from annotation.errors import FieldError
+from annotation.fitting import NUMBERS
 from formats.rows import BadRow, Row
 
 NEEDED = ("item", "rater", "time")
@@ -21,12 +26,17 @@ PREFIX = "answers."
 ALIAS_LENGTH = 80
 COMMENT_LENGTH = 10_000
 LARGEST_REVISION = 2_147_483_647
+LARGEST_NUMBER = 10**15
+OFF_SCALE = "off_scale"
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A row that was found good: a label to be. `revision` is None for the current one."""
+    """A row that was found good: a label to be. `revision` is None for the current one.
+
+    `missing` has what was given and is no answer, by field, each with "cause" and what was "said".
+    """
 
     row: Row
     item: str
@@ -38,16 +48,23 @@ class Statement:
     seconds: float | None
     revision: int | None
     informed: bool
+    missing: dict[str, dict[str, Any]]
 
     def digest(self, project: str) -> str:
         """What makes the same row the same label, however often it is imported."""
         parts = [project, self.item, self.rater, self.time.isoformat(), self.answers]
+        parts += [self.missing] if self.missing else []
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this statement, turned down after all."""
         return BadRow(self.row.file, self.row.line, field, reason)
+
+    def off_scale(self) -> Iterator[BadRow]:
+        """What of the row is missing, to be told."""
+        for name, lacking in self.missing.items():
+            yield self.bad(name, f"{lacking['said']} is off its scale, so this answer is missing.")
 
 
 class _Fault(ValueError):
@@ -90,7 +107,7 @@ def _statement(
     _check_known(told, task)
     if _words(told, "stage").strip() not in {"", "work"}:
         raise _Fault("stage", f"is {told['stage']!r}; only labels of stage work are imported.")
-    answers = _cleaned(task, _answers(told, task))
+    answers, missing = _said(task, _answers(told, task))
     return Statement(
         row=row,
         item=_filled(told, "item"),
@@ -102,6 +119,7 @@ def _statement(
         seconds=_seconds(told.get("seconds")),
         revision=_revision(told.get("revision")),
         informed=_informed(told.get("informed")),
+        missing=missing,
     )
 
 
@@ -132,6 +150,46 @@ def _of_cell(field: fields.Field, cell: str) -> object:
         except (ValueError, RecursionError) as error:
             raise _Fault(field.name, "looks like JSON and cannot be read as such.") from error
     return [part.strip() for part in cell.split(";") if part.strip()]
+
+
+def _said(
+    task: tasktypes.TaskType, given: dict[str, object]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The answers, and those that are missing, of fields that were asked."""
+    off = _off_scale(task, given)
+    answers = _cleaned(_without(task, off), {**given, **dict.fromkeys(off)})
+    if off and not any(one.name in answers for one in task.fields if one.kind in NUMBERS):
+        _cleaned(task, given)  # raises: no number is left
+    said = {one.name: one.said(answers[one.name]) for one in task.fields if one.name in answers}
+    unasked = {one.name for one in task.fields if one.when and not one.when.holds(said)}
+    return answers, {name: one for name, one in off.items() if name not in unasked}
+
+
+def _off_scale(task: tasktypes.TaskType, given: dict[str, object]) -> dict[str, dict[str, Any]]:
+    """The numbers that are none of their field's, by field."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in task.fields:
+        number = _number(given[one.name]) if one.kind in NUMBERS else None
+        if number is not None and number not in [option.value for option in one.options]:
+            found[one.name] = {"cause": OFF_SCALE, "said": number}
+    return found
+
+
+def _number(value: object) -> int | float | None:
+    """None if it is none, or beyond all scales."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return None
+    if not abs(number) < LARGEST_NUMBER:
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _without(task: tasktypes.TaskType, missing: Collection[str]) -> tasktypes.TaskType:
+    """The task as it asks where these answers are missing."""
+    asked = (replace(one, required=False) if one.name in missing else one for one in task.fields)
+    return replace(task, fields=tuple(asked))
 
 
 def _cleaned(task: tasktypes.TaskType, answers: dict[str, object]) -> dict[str, Any]:

@@ -23,6 +23,12 @@ class Label(models.Model):
     member = models.ForeignKey("Membership", models.PROTECT, related_name="labels")
     choice = models.CharField(max_length=40)
     answers = models.JSONField(default=dict)
+    missing = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="Answers that were given and are off their scale, by field: cause and value.",
+    )
     comment = models.TextField(blank=True)
     submission = models.CharField(max_length=64, unique=True)
     task_type = models.ForeignKey("TaskTypeVersion", models.PROTECT)

@@ -227,7 +227,10 @@ def _in_words(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:
     return {
         "label": said.label,
         "choice": task.title_of(said.label.choice),
-        "answers": answers.in_words(task, _beside(task, said.label.answers)),
+        "answers": [
+            *answers.in_words(task, _beside(task, said.label.answers)),
+            *answers.missing_in_words(task, said.label.missing),
+        ],
         "blind": [(f.title, f.shown(given[f.name])) for f in blind if f.name in given],
     }
 

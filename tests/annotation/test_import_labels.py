@@ -425,3 +425,77 @@ def test_a_file_that_cannot_be_used_is_refused_whole(
 def test_a_project_that_is_not_there_is_named(rows: Any) -> None:
     with pytest.raises(CommandError, match="no project 'p'"):
         run(rows(VALID))
+
+
+# ------------------------------------------------------------------------------ off the scale
+
+
+def off(number: Any) -> dict[str, Any]:
+    return {"cause": "off_scale", "said": number}
+
+
+def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
+    tmp_path: Path,
+) -> None:
+    make_item(make_project("p", task_type="rating", overlap=1), "a")
+    path = rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", 3, 9, 2))
+    said = run(path)
+    assert "missing: ratings.csv, line 2, relatedness: 9 is off its scale" in said
+    assert "1 rows: 1 labels imported, 0 unchanged, 0 bad" in said
+    assert "Missing, since off their scale: 1." in said
+    label = Label.objects.get()
+    assert (label.answers, label.choice) == ({"naturalness": 3, "correctness": 2}, "3/-/2")
+    assert label.missing == {"relatedness": off(9)}
+    held = Resolution.objects.get()
+    assert (held.values, held.value) == (label.answers, "3/-/2")
+    assert "0 labels imported, 1 unchanged" in run(path)
+    rated(path, ("a", "one", "2025-03-01", 3, 9, 2), ("a", "one", "2025-03-01", 3, 8, 2))
+    assert "line 3, time: is that of another label" in run(path)
+
+
+@pytest.mark.parametrize("number", ["0", "2.5", "-1", "1e3"])
+def test_what_is_on_no_step_of_the_scale_is_off_it(tmp_path: Path, number: str) -> None:
+    make_item(make_project("p", task_type="rating", overlap=1), "a")
+    run(rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", number, 3, 2)))
+    assert Label.objects.get().missing == {"naturalness": off(float(number))}
+
+
+@pytest.mark.parametrize(
+    "numbers, field", [((9, 9, 9), "naturalness"), ((3, "four", 2), "relatedness")]
+)
+def test_a_row_without_any_number_or_with_words_for_one_is_bad(
+    tmp_path: Path, numbers: tuple[Any, ...], field: str
+) -> None:
+    make_item(make_project("p", task_type="rating", overlap=1), "a")
+    path = rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", *numbers))
+    with pytest.raises(CommandError, match="No row can be used"):
+        run(path)
+    assert not Label.objects.exists()
+
+
+def test_points_without_one_of_them_have_no_total_and_the_others_are_held_true(rows: Any) -> None:
+    make_item(make_project("p", task_type="rubric-scoring"), "a")
+    said = {"m1": 2, "m2": 0, "m3": 0, "m4": 0, "m5": 7}
+    run(rows({"item": "a", "rater": "one", "time": "2025-03-01", **said}))
+    label, held = Label.objects.get(), Resolution.objects.get()
+    assert (label.choice, label.missing) == ("-", {"m5": off(7)})
+    assert (held.value, held.values) == ("-", {"m1": 2, "m2": 0, "m3": 0, "m4": 0})
+
+
+def test_where_what_decides_is_missing_an_adjudicator_decides(tmp_path: Path) -> None:
+    make_item(make_project("p", task_type="rating", overlap=1), "a")
+    run(rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", 3, 3, 4)))
+    assert not Resolution.objects.exists()
+    assert waiting() == [("a", "disputed", "open")]
+
+
+def test_of_three_raters_the_others_are_the_majority_of_all(tmp_path: Path) -> None:
+    make_item(make_project("p", task_type="rating", overlap=3), "a")
+    numbers = [(3, 3, 3), (3, 3, 3), (3, 4, 3)]
+    path = rated(
+        tmp_path / "ratings.csv",
+        *(("a", f"rater-{n}", "2025-03-01", *said) for n, said in enumerate(numbers)),
+    )
+    run(path)
+    assert Resolution.objects.get().values == dict.fromkeys(RATINGS[3:], 3)
+    assert Label.objects.filter(counted=True).count() == 3

@@ -23,7 +23,8 @@ class Command(BaseCommand):
         "Needed columns: item (its key), rater, time (ISO 8601, without a zone it is UTC), and "
         "one for each field of the task type that is asked for; optional: "
         f"{', '.join(statements.OPTIONAL)}. Rows that cannot be used are reported and the others "
-        "imported; again is nothing new."
+        "imported; of a row with a number off its scale that answer alone is missing. Again is "
+        "nothing new."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -58,7 +59,9 @@ class Command(BaseCommand):
                 dry_run=options["dry_run"],
                 as_members=options["as_members"],
             )
-            files.tell([("bad", row) for row in report.bad], self.stderr, file)
+            told = [("bad", row) for row in report.bad]
+            told += [("missing", row) for row in report.off_scale]
+            files.tell(told, self.stderr, file)
         if report.bad and not report.new + report.unchanged:
             raise files.refusal("No row can be used; nothing was imported.")
         for line in _summary(report, project.slug, options["dry_run"]):
@@ -94,6 +97,11 @@ def _summary(report: labels.Report, slug: str, dry_run: bool) -> Iterator[str]:
         f"{slug}: {report.rows:,} rows: {report.new:,} labels {verb}{older}, "
         f"{report.unchanged:,} unchanged, {len(report.bad):,} bad; {report.raters:,} new raters."
     )
+    if report.off_scale:
+        yield (
+            f"Missing, since off their scale: {len(report.off_scale):,}. What was given is kept"
+            " with the labels."
+        )
     if report.promoted:
         yield f"{report.promoted:,} that were extra before count now."
     if report.extra:

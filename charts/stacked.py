@@ -9,7 +9,8 @@ import altair as alt
 from charts import marks
 
 BAR = 26
-NUMBER = ",.3~r"
+# A count as it is; where repeats share an item, with three digits behind the point.
+NUMBER = ",.3~f"
 
 
 @dataclass(frozen=True, slots=True)

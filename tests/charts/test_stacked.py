@@ -2,10 +2,11 @@
 
 import json
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import pytest
 
-from charts import marks
+from charts import files, marks
 from charts.stacked import Part, bars
 from tests.charts.test_marks import contrast, luminance
 
@@ -26,6 +27,15 @@ def test_parts_follow_each_other_in_the_order_of_the_kinds() -> None:
 def test_a_part_says_how_many_of_how_many_it_is() -> None:
     found = {one["kind"]: one for one in values(bars(PARTS, kinds=KINDS, title="Share"))}
     assert (found["Top"]["n"], found["Top"]["of"], found["Top"]["share"]) == (1, 4, 0.25)
+
+
+def test_a_count_is_written_to_its_last_item_on_the_bar_and_in_the_tooltip() -> None:
+    parts = [Part("Many", "Low", 1884), Part("Many", "Top", 3), Part("Thirds", "Low", 4 / 3)]
+    root = ElementTree.fromstring(files.write(bars(parts, kinds=KINDS, title="Share"), "svg"))
+    texts = {one.text for one in root.iter() if one.get("aria-roledescription") == "text mark"}
+    assert {"1,884", "1.333"} <= texts
+    told = " ".join(one.get("aria-label", "") for one in root.iter())
+    assert "n: 1,884; of: 1,887" in told
 
 
 def test_a_group_without_items_has_no_bar() -> None:

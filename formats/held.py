@@ -40,13 +40,15 @@ _LARGEST = "1M<n<10M"
 class Held:
     """What a folder holds: how many items there are by ability, category and label, how many of
     them `repeat` another one or have another purpose than to test, the digest of each file, how
-    many come from where, and how many have each flag."""
+    many come from where, how many have each flag, and how many are held for something by which
+    source, such as "labels"."""
 
     counts: Counts
     others: Counter[str]
     digests: Mapping[str, str]
     sources: Counter[Source] = field(default_factory=Counter)
     flagged: Counter[str] = field(default_factory=Counter)
+    decided: Counter[str] = field(default_factory=Counter)
 
     @property
     def items(self) -> int:

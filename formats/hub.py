@@ -41,16 +41,17 @@ def write(
     """Write the columns of items with their card, by way of a folder; return their number.
 
     The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
-    `origin`, `fields` and `flags`. Raises ValueError as `parquet.write` does.
+    `origin`, `fields`, `flags` and the `source` of the resolution. Raises ValueError as
+    `parquet.write` does.
     """
-    counts, others, flagged = Counts(), Counter[str](), Counter[str]()
+    counts, others, flagged, decided = Counts(), Counter[str](), Counter[str](), Counter[str]()
     sources = Counter[Source]()
     shape = parquet.schema(columns, kinds)
-    counted = _counted(rows, counts, others, sources, flagged)
+    counted = _counted(rows, counts, others, sources, flagged, decided)
     names = _split(counted, shape, folder)
     paths = {name: f"data/{name}.parquet" for name in names}
     digests = {path: _add(path, folder / name, shape, sealing) for name, path in paths.items()}
-    held = Held(counts, others, digests, sources, flagged)
+    held = Held(counts, others, digests, sources, flagged, decided)
     front, text = card(held)
     sealing.put(CARD, written({**front, **_front(held, names)}, text))
     sealing.seal({"digest": held.digest})
@@ -115,11 +116,14 @@ def _counted(
     others: Counter[str],
     sources: Counter[Source],
     flagged: Counter[str],
+    decided: Counter[str],
 ) -> Iterator[Mapping[str, Any]]:
     for row in rows:
         count_source(sources, row)
         flagged.update(row.get("flags") or ())
         counts[row["ability"], row["category"], row["resolution"] or ""] += 1
+        if row["resolution"]:
+            decided[row.get("source") or ""] += 1
         if row["duplicate_of"]:
             others[REPEATS] += 1
         elif row["purpose"] != TEST:

@@ -14,7 +14,8 @@ from django.template.loader import render_to_string
 from annotation import guidelines, tasktypes, taxonomy
 from annotation.importing import flagging
 from annotation.leads import agreeing, agreement
-from annotation.models import Project, Snapshot
+from annotation.models import Project, Resolution, Snapshot
+from annotation.templatetags import figures as written
 from formats.held import Card, Held
 from formats.typeset import markdown_prose, markdown_text, write_markdown
 from judging.exported import Wish
@@ -34,7 +35,10 @@ LICENCES = {
     "other": "another one",
 }
 UNSTATED = "unknown"
-TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge", "human-annotated")
+TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge")
+# Of items of which a person decided here what is held true of them.
+BY_PEOPLE = "human-annotated"
+PEOPLE = (Resolution.Source.LABELS, Resolution.Source.ADJUDICATED)
 _ITEMS, _UNRESOLVED = "items", "not resolved"
 _SOURCE = ("origin", "made by", "model", "gold answer by", _ITEMS)
 _AGREEMENT = ("question", "measure", "value", "from", "to", "items", "raters", "undefined because")
@@ -49,7 +53,7 @@ def card(project: Project, wish: Wish, canary: str, now: datetime) -> Card:
         front = {
             "pretty_name": project.name,
             "license": wish.licence or UNSTATED,
-            "tags": [*TAGS],
+            "tags": [*TAGS, *([BY_PEOPLE] if _by_people(held) else [])],
         }
         said = _said(project, wish, held) | {"canary": canary, "now": now}
         return front, render_to_string("judging/data_card.txt", said)
@@ -76,6 +80,13 @@ def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
             (markdown_text(flagging.TITLES.get(flag, flag)), markdown_text(flag), n)
             for flag, n in sorted(held.flagged.items())
         ],
+        "resolved": held.decided.total(),
+        "by_people": _by_people(held),
+        "share_by_people": written.share(_by_people(held) / (held.decided.total() or 1)),
+        "decided": [
+            (n, methods.SOURCES.get(name, markdown_text(name)))
+            for name, n in held.decided.most_common()
+        ],
         "unresolved": sum(n for (*_, value), n in held.counts.items() if not value),
         "snapshot": snapshot,
         "snapshot_name": markdown_text(wish.snapshot),
@@ -86,6 +97,12 @@ def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
         "licence": LICENCES.get(wish.licence, "") if wish.licence != UNSTATED else "",
         "program": versions.program(),
     }
+
+
+def _by_people(held: Held) -> int:
+    """How many items people labelled or decided in a contest; the rest was held for something
+    before anybody here saw it."""
+    return sum(held.decided[source] for source in PEOPLE)
 
 
 def _texts(project: Project) -> Iterator[tuple[str, str]]:

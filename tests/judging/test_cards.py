@@ -87,6 +87,30 @@ def test_the_card_counts_items_by_category_and_label(people: Cast) -> None:
     assert "Of 2 items nothing is held true" in written
 
 
+def test_the_card_says_human_annotated_only_where_people_decided_and_of_how_many(
+    people: Cast,
+) -> None:
+    written = card(people)
+    assert "human-annotated" not in front(written)["tags"]
+    assert "People decided none of the 1 items of which something is held true" in written
+    assert "By source: 1 by import." in written
+    assert "is as good as its source" in written
+    assert "what people decided by the guidelines" not in written
+    make_resolution(Item.objects.get(key="a"), rule="majority", source="labels")
+    make_resolution(Item.objects.get(key="c"), rule="decided", source="adjudicated")
+    written = card(people)
+    assert "human-annotated" in front(written)["tags"]
+    assert "People decided 2 of the 3 items of which something is held true (66.7 %)." in written
+    assert "what people decided by the guidelines" in written
+
+
+def test_the_card_of_items_that_nobody_resolved_says_nothing_of_who_decided(people: Cast) -> None:
+    written = card(people, filters={"category": "number-errors"})
+    assert "human-annotated" not in front(written)["tags"]
+    assert "By source" not in written
+    assert "is as good as its source" not in written
+
+
 def made(people: Cast, key: str, **fields: str) -> None:
     origin = "generated" if "generator" in fields else "perturber"
     make_item(people.project, key, origin=origin, fields=fields)

@@ -85,4 +85,5 @@ def _tooltip(title: str, series: str, axis: Axis) -> list[alt.Tooltip]:
 
 
 def _height(groups: Sequence[str], runs: Sequence[str]) -> int:
-    return max(1, len(groups)) * max(36, MARK_HEIGHT * len(runs) + 14)
+    least = max(36, MARK_HEIGHT * len(runs) + 14)
+    return max(1, len(groups)) * marks.row_height(groups, least)

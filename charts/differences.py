@@ -42,7 +42,8 @@ def dots(found: Sequence[Difference]) -> dict[str, Any]:
     layers = alt.layer(
         line, rules.encode(x=_x("low"), x2=alt.X2("high")), shown.encode(x=_x("points"))
     )
-    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * STEP))
+    step = marks.row_height((one.pair for one in found), STEP)
+    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * step))
 
 
 def _x(field: str) -> alt.X:

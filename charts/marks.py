@@ -80,6 +80,11 @@ def lines(names: Iterable[str]) -> int:
     return max((1 + name.count(BREAK) for name in names), default=1)
 
 
+def row_height(names: Iterable[str], least: int) -> int:
+    """How high a row must be for the name with the most lines, and at `least`."""
+    return max(least, LINE * lines(names) + 6)
+
+
 def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
     """Rules for the rows in which `low` is there.
 

@@ -47,7 +47,7 @@ def strips(found: Sequence[Strip]) -> dict[str, Any]:
         *_side(base, ("rest", "rest_low", "rest_high"), REST, yoffset=7),
         *_side(base, ("rate", "low", "high"), RATE, yoffset=-7),
     )
-    step = max(STEP, marks.LINE * marks.lines(one.name for one in found) + 6)
+    step = marks.row_height((one.name for one in found), STEP)
     return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * step))
 
 

@@ -37,7 +37,8 @@ def strips(found: Sequence[Mark], *, title: str, axis: Axis) -> dict[str, Any]:
     rows = list(dict.fromkeys(one.row for one in found))
     marked = [asdict(one) for one in found]
     layers = alt.layer(*(_kind(marked, kind, rows, title, axis) for kind in _KINDS))
-    sized = layers.properties(width="container", height=max(1, len(rows)) * ROW)
+    height = max(1, len(rows)) * marks.row_height(rows, ROW)
+    sized = layers.properties(width="container", height=height)
     return marks.as_spec(sized)
 
 

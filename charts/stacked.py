@@ -87,5 +87,4 @@ def _tooltip() -> list[alt.Tooltip]:
 
 
 def _height(groups: Sequence[str]) -> int:
-    two_lines = any(": " in group for group in groups)
-    return max(1, len(groups)) * (BAR + 10 if two_lines else BAR)
+    return max(1, len(groups)) * marks.row_height(groups, BAR)

@@ -50,5 +50,7 @@ def strips(found: Sequence[Step], *, steps: Sequence[float], title: str) -> dict
     )
     layers = alt.layer(shades.encode(opacity=deep), numbers).resolve_scale(opacity="independent")
     return marks.as_spec(
-        layers.properties(width="container", height=max(1, len(groups)) * (STRIP + 6))
+        layers.properties(
+            width="container", height=max(1, len(groups)) * marks.row_height(groups, STRIP + 6)
+        )
     )

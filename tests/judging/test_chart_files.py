@@ -1,18 +1,21 @@
 """The charts of result pages as files, by page and by command."""
 
 import json
+import re
+from itertools import cycle
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.http import QueryDict
 from django.test import Client
 
 from annotation.models import Project
 from charts import files
 from judging.views.results import pictures
-from tests.judging.builders_decided import make_replied, scores
+from tests.judging.builders_decided import make_endpoint, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +138,29 @@ def test_a_command_that_cannot_draw_says_why(
 ) -> None:
     with pytest.raises(CommandError, match=said):
         call_command("chart", "overview", project="fbi", **options)
+
+
+CHARTS = ("compare/pairs", "verdicts/verdicts", "verdicts/order", "explanations/credit-of-words",
+          "missing/causes", "by-category/scores", "blind-spots/slices")  # fmt: skip
+
+
+def test_every_chart_tells_two_evaluators_of_one_strategy_apart(project: Project) -> None:
+    items = make_items(project, 20)
+    for number, name in enumerate(("gpt", "claude")):
+        endpoint = make_endpoint(name)
+        said = cycle([scores(9, 9), scores(9, 5)][number:])
+        base = make_replied(project, "vanilla", zip(items, said, strict=False), endpoint=endpoint)
+        pairs = cycle([verdicts("G"), verdicts("first_twice")])
+        pairs = zip(items, pairs, strict=False)
+        make_replied(project, "pairwise", pairs, endpoint=endpoint)
+        flags = ((item, ('{"flag": true}',)) for item in items)
+        made = {"sources": [base], "base": base, "endpoint": endpoint}
+        make_replied(project, "explanation-check", flags, **made)
+    for place in CHARTS:
+        page, view = place.split("/")
+        drawing = pictures.of_query(project, page, QueryDict(f"view={view}"))
+        assert drawing is not None, place
+        drawn = json.dumps(drawing.spec, ensure_ascii=False)
+        slug, numbers = ("pairwise", (2, 5)) if page == "verdicts" else ("vanilla", (1, 4))
+        for number, name in zip(numbers, ("gpt", "claude"), strict=True):
+            assert re.search(f"{number} · {slug}( · |: ){name}", drawn), place

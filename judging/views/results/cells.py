@@ -35,9 +35,10 @@ class Rate(NamedTuple):
     rest: bool = False
 
 
-def name(run: Run) -> str:
-    """A run in charts: its number, strategy and endpoint."""
-    return f"{run.number} · {run.strategy.slug} · {run.endpoint.name}"
+def name(run: Run, between: str = " · ") -> str:
+    """A run in charts: its number and strategy, and its endpoint. With ": " `between` these are two
+    lines."""
+    return between.join((f"{run.number} · {run.strategy.slug}", run.endpoint.name))
 
 
 def run(one: Run) -> Cell:

@@ -1,6 +1,6 @@
 """Compare: which of the runs notice more, on the items that both of two have parsed?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from annotation.leads.grouping import Grouping
@@ -54,7 +54,7 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " five."
     )
     columns = COLUMNS if over == ALL else COLUMNS[:-1]
-    return Shown(grids.of_lines("Runs in pairs", columns, lines), _drawing(rows), words)
+    return Shown(grids.of_lines("Runs in pairs", columns, lines), _drawing(rows, runs), words)
 
 
 def _line(row: Row, a: Run, b: Run) -> Line:
@@ -96,20 +96,24 @@ def _difference(row: Row) -> Cell:
     return cells.points(row["difference"], row["low"], row["high"], row["reason"])
 
 
-def _name(row: Row) -> str:
-    if row["ability"]:
-        return f"{_group(row)}: {row['run_a']} minus {row['run_b']}"
-    return f"{row['run_a']} · {row['strategy_a']}: minus {row['run_b']} · {row['strategy_b']}"
+def _name(row: Row, runs: Mapping[int, Run]) -> str:
+    """The group, if it is not all items, and each of the two runs, on a line of its own."""
+    a, b = (cells.name(runs[row[name]]) for name in ("run_a", "run_b"))
+    return ": ".join((*([_group(row)] if row["ability"] else []), a, f"minus {b}"))
 
 
-def _drawing(rows: Rows) -> Drawing | None:
+def _drawing(rows: Rows, runs: Mapping[int, Run]) -> Drawing | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import differences
 
     there = [row for row in rows if row["difference"] is not None]
     found = [
         differences.Difference(
-            _name(row), 100 * row["difference"], _points(row["low"]), _points(row["high"]), row["n"]
+            _name(row, runs),
+            100 * row["difference"],
+            _points(row["low"]),
+            _points(row["high"]),
+            row["n"],
         )
         for row in there[: stacks.MOST_BARS]
     ]

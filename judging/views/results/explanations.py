@@ -101,8 +101,9 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
         "What explanations are worth, by whether the verdict was right, as shares of those that"
         " people judged; the numbers are items."
     )
-    label = {row["run"]: f"{row['run']} · {row['strategy']}" for row in rows}
-    named = [(f"Verdict {row['verdict']}: {label[row['run']]}", row) for row in rows]
+    named = [
+        (f"Verdict {row['verdict']}: {cells.name(runs[row['run']], ': ')}", row) for row in rows
+    ]
     return Shown(grid, stacks.bars(named, QUALITIES, "Share of explanations", caption), words)
 
 

@@ -40,8 +40,9 @@ def table(asked: Asked, title: str, rows: Rows, figures: Sequence[Figure]) -> Gr
 
 
 def label(asked: Asked, row: Row) -> str:
-    """A run and group on one axis of a chart, on two lines; a single run is not named."""
-    names = {run.number: f"{run.number} · {run.strategy.slug}" for run in asked.runs}
+    """A group and its run on one axis of a chart, on lines of their own, with one for the endpoint.
+    A single run is not named."""
+    names = {run.number: cells.name(run, ": ") for run in asked.runs}
     parts = [*(_title(field, row) for field in _fields([row]))][:1]
     if len(asked.runs) > 1 or not parts:
         parts.append(names[row["run"]])

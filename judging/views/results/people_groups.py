@@ -148,11 +148,12 @@ def _marks(
 
 
 def _row(page: Metrics, row: Row, *, several: bool) -> str:
-    """The run, and on a second line whose it is and what of it."""
+    """The run, and on further lines whose it is and what of it."""
     run = page.runs[row["run"]]
     gold = "" if metrics.sees_gold(run) else "without gold"
-    parts = (page.title_of(row) if several else "", gold, metrics.way(row), run.endpoint.name)
-    return f"{run.number} · {run.strategy.slug}: {', '.join(part for part in parts if part)}"
+    parts = (page.title_of(row) if several else "", gold, metrics.way(row))
+    what = ", ".join(part for part in parts if part)
+    return f"{cells.name(run, ': ')}: {what}" if what else cells.name(run, ": ")
 
 
 VIEWS = (

@@ -178,7 +178,7 @@ def _circles(page: Metrics, rows: Rows) -> Drawing | None:
 
 def _panel(page: Metrics, row: Row) -> str:
     groups = page.group(row)
-    name = f"{row['run']} · {page.runs[row['run']].strategy.slug}"
+    name = cells.name(page.runs[row["run"]], ": ")
     rest = ", ".join(part for part in (page.title_of(row), groups, metrics.way(row)) if part)
     return f"{name}: {rest}"
 

@@ -246,11 +246,11 @@ def _near(page: Metrics, rows: Rows) -> Drawing | None:
 
 
 def _person(page: Metrics, row: Row) -> str:
-    """A person and a group, and on a second line what of which run."""
-    run = f"{row['run']} · {page.runs[row['run']].strategy.slug}"
+    """A person and a group, of which metric, and on further lines which run."""
+    run = cells.name(page.runs[row["run"]], ": ")
     who = ", ".join(part for part in (row["rater"] or MEAN, page.group(row)) if part)
     is_told = page.asked.query.get("metric")
-    return f"{who}: {run}" if is_told else f"{who}: {page.title_of(row)}, {run}"
+    return f"{who}: {run}" if is_told else f"{who}, {page.title_of(row)}: {run}"
 
 
 VIEWS = (

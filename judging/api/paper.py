@@ -28,9 +28,8 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY, once
 from annotation.models import Job, Membership
 from judging.api.results import RUN_PARAMETER
-from judging.models import Run
 from judging.paper import jobs, methods
-from judging.results import figures
+from judging.results import figures, run_marks
 
 LATE = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
 
@@ -56,7 +55,7 @@ def said(request: Request, slug: str) -> Response:
 
 
 class ArchiveAskedSerializer(serializers.Serializer[Any]):
-    """Which runs, by their numbers; without any, all that are not put away. With `texts` the
+    """Which runs, by their numbers; without any, those that the results show. With `texts` the
     archive holds the texts of items, with `replies` what evaluators said."""
 
     runs = serializers.ListField(
@@ -105,11 +104,11 @@ class ArchiveList(ListAPIView[Job]):
         """Have a worker make an archive. A job like others, it is cancelled among them."""
         lead = access.member_for(request, slug, right="manage")
         wish = jobs.Wish(**checked(ArchiveAskedSerializer(data=request.data)))
-        shown = Run.objects.in_project(lead.project).for_results().shown()
-        numbers = [run.number for run in shown]
-        if unknown := sorted(set(wish.runs) - set(numbers)):
+        runs = [run for run in run_marks.marked_runs(lead.project) if not run.archived_at]
+        if unknown := sorted(set(wish.runs) - {run.number for run in runs}):
             raise wrong({"runs": [f"There is no run {number} to show." for number in unknown]})
-        chosen = [number for number in numbers if number in wish.runs] or numbers
+        named = [run for run in runs if run.number in wish.runs]
+        chosen = [run.number for run in named or run_marks.usual(runs)]
         job = jobs.want(lead.project, access.seated(lead), replace(wish, runs=chosen))
         return Response(ArchiveSerializer(job).data, status=201)
 

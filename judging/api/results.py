@@ -20,7 +20,11 @@ from judging.results import figures, reports, tables
 from judging.results.figures import Made, Making
 
 RUN_PARAMETER = OpenApiParameter(
-    "run", OpenApiTypes.INT, many=True, description="Numbers of runs; none means all."
+    "run",
+    OpenApiTypes.INT,
+    many=True,
+    description="Numbers of runs. None means those that are finished, over all items, no canaries"
+    " and superseded by none; all that are not archived if there is none of that kind.",
 )
 BY_PARAMETER = OpenApiParameter(
     "by",

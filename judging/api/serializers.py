@@ -105,6 +105,9 @@ class RunSerializer(serializers.Serializer[Run]):
     finished_at = serializers.DateTimeField(allow_null=True)
     archived_at = serializers.DateTimeField(allow_null=True)
     occasion = serializers.CharField(allow_blank=True)
+    is_part = serializers.BooleanField(
+        help_text="Over a part of the items that it could have been over when it began."
+    )
     while_labelling = serializers.BooleanField()
 
 

@@ -10,6 +10,9 @@ from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
 from judging.strategies import Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judging.results.run_marks import Mark
     from judging.running.tallies import Items
 
 
@@ -69,6 +72,11 @@ class Run(models.Model):
     generates = models.BooleanField(
         default=False, db_default=False, help_text="Makes texts of items, and judges none."
     )
+    is_part = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Over a part of the items that it could have been over when it began.",
+    )
     while_labelling = models.BooleanField(
         default=False, help_text="Started while people were labelling its items, as a lead allowed."
     )
@@ -85,6 +93,8 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
     # Put there by `tallies.with_items`.
     counted: "Items"
+    # Put there by `results.run_marks`: why it stands beside no other run unless it is named.
+    marks: "Sequence[Mark]" = ()
 
     class Meta:
         ordering = ["project_id", "number"]

@@ -216,8 +216,8 @@ PARTS: tuple[Part, ...] = (
         "runs", Run, ("number",),
         (
             "number", "kind", "strategy", "endpoint", "pinned", "parser", "renderer", "digest",
-            "seed", "samples", "few_shot", "occasion", "while_labelling", "state", "reason",
-            "cap", "spent", "created_at", "finished_at", "archived_at",
+            "seed", "samples", "few_shot", "occasion", "is_part", "while_labelling", "state",
+            "reason", "cap", "spent", "created_at", "finished_at", "archived_at",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
         always={"pinned": masking.pinned_public},

@@ -37,10 +37,12 @@ class Drawn:
 
     `places` hold what an outcome copies, with the item's `key` and the digest of its `texts`;
     `examples` are resolved items in the order in which they are shown, with their `answer`.
+    `is_part`: there were further items to ask about.
     """
 
     places: list[dict[str, Any]]
     examples: list[dict[str, Any]] = field(default_factory=list)
+    is_part: bool = False
 
     @property
     def items(self) -> set[int]:
@@ -67,11 +69,13 @@ def draw(
     again = only if own.guidance else None
     rows = selecting.rows(project, needs, with_duplicates=with_duplicates, again=again)
     asked = rows if only is None else [row for row in rows if row["item_id"] in only]
-    if strategy.category and only is None:
-        asked = selecting.of_category(rows, strategy.category)
+    able = selecting.of_category(rows, strategy.category) if strategy.category else rows
+    if only is None:
+        asked = able
     examples = _examples(strategy, rows, asked if only is not None else (), seed)
     shown = {row["cluster"] for row in examples}
     asked = [row for row in asked if row["cluster"] not in shown]
+    whole = {row["key"] for row in able if row["cluster"] not in shown and not row["duplicate_of"]}
     if not asked:
         raise Refused(selecting.lacking(needs) if not rows else _NONE_OF_THESE)
     asked = [row for row in asked if any(along(own.axes, place) for place in places(strategy, row))]
@@ -79,7 +83,8 @@ def draw(
         raise Refused("No item is judged along these axes. Choose others, or all.")
     kept = selecting.part(asked, seed, limit)
     every = (place for row in kept for place in places(strategy, row))
-    return Drawn([place for place in every if along(own.axes, place)], examples)
+    is_part = not whole <= {row["key"] for row in kept}
+    return Drawn([place for place in every if along(own.axes, place)], examples, is_part)
 
 
 def along(axes: Collection[str], place: Mapping[str, Any]) -> bool:
@@ -105,7 +110,8 @@ def over(base: Run, strategy: Strategy, *, seed: int, limit: int | None = None) 
     places = copies(base.outcomes.filter(detail=UNNOTICED))
     if not places:
         raise Refused(f"Run {base.number} scored no item equal to its gold answer.")
-    return Drawn(selecting.part(places, seed, limit))
+    part = selecting.part(places, seed, limit)
+    return Drawn(part, is_part=len(part) < len(places))
 
 
 def as_in(run: Run) -> Drawn:
@@ -115,7 +121,7 @@ def as_in(run: Run) -> Drawn:
         {"key": key, "texts": texts, "answer": answer}
         for (key, texts), answer in zip(run.few_shot, answers, strict=True)
     ]
-    return Drawn(copies(run.outcomes.all()), examples)
+    return Drawn(copies(run.outcomes.all()), examples, run.is_part)
 
 
 def copies(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:

@@ -81,6 +81,7 @@ def pin(run: Run, drawn: Drawn, *, sources: Iterable[Run] = ()) -> Run:
     """Store a draft with the next number and a pending outcome for each of its places."""
     last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
     show(run, drawn.examples)
+    run.is_part = drawn.is_part
     rests_on = list(sources)
     items = {(place["key"], place["texts"]) for place in drawn.places}
     run.number = last + 1

@@ -23,6 +23,9 @@ from judging.recorded.transcripts import STORED, Transcript
 from judging.recorded.verdicts import Judged, Place
 from judging.strategies import Strategy
 
+# Who recorded replies left out some that failed: a run over so many of the items is no part.
+NEARLY_ALL = 0.9
+
 
 @dataclass
 class Report:
@@ -119,7 +122,11 @@ def _drawn(project: Project, strategy: Strategy, judged: Mapping[Place, Judged])
     found = selecting.rows(project, frames.needs(asked), with_duplicates=True)
     rows = [row for row in found if row["key"] in keys]
     places = [place for row in rows for place in drawing.places(asked, row)]
-    return Drawn([place for place in places if (place["key"], place["axis"]) in judged])
+    whole = {row["key"] for row in found if not row["duplicate_of"]}
+    is_part = len(whole & keys) < NEARLY_ALL * len(whole)
+    return Drawn(
+        [place for place in places if (place["key"], place["axis"]) in judged], is_part=is_part
+    )
 
 
 def _lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:

@@ -23,6 +23,7 @@ from judging.results import (
     keeping,
     measured,
     reports,
+    run_marks,
     states,
     tables,
 )
@@ -229,17 +230,22 @@ def fields(text: str) -> list[str]:
 
 
 def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
-    """The runs that `?run=N&run=M` names, all that are not archived where it names none."""
-    found = Run.objects.in_project(project).judging().for_results()
+    """The runs that `?run=N&run=M` names, the usual ones (`run_marks`) where it names none."""
+    return among(run_marks.marked_runs(project), query)
+
+
+def among(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Run]:
+    """The same, of all runs of a project that judge."""
     named = set(query.getlist("run"))
     if not named:
-        return list(found.shown())
+        return run_marks.usual(runs)
     if not all(number.isdecimal() and len(number) < 10 for number in named):
         raise UnknownRun("A run is named by its number.")
-    runs = list(found.numbered(map(int, named)))
-    if len(runs) < len(set(map(int, named))):
-        raise UnknownRun(f"{project.slug} has not all of these runs.")
-    return runs
+    numbers = set(map(int, named))
+    found = [run for run in runs if run.number in numbers]
+    if len(found) < len(numbers):
+        raise UnknownRun("The project has not all of these runs.")
+    return found
 
 
 def fits(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 from judging.models import Outcome, Run
 from judging.results import counting, framed
 from judging.results.counting import FIELDS, Summed, UnknownField, place
+from judging.results.explaining import FRAME
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
 __all__ = ["FIELDS", "UnknownField", "left_out", "place", "undetected"]
 
-LEFT_OUT = ("pending", "other_revision")
+LEFT_OUT = ("pending", "other_revision", "items", "shared")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ def left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `left_out`: how many outcomes of each run no figure counts, by reason.
 
     `pending` are not asked about yet; of `other_revision` the item is held for something else than
-    when it was judged (corrected texts, another resolution). Three queries, and none without a run.
+    when it was judged (corrected texts, another resolution). `items` count, and `shared` of them
+    count of every one of the runs; of checks of explanations, which judge no item, it is None. Four
+    queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -90,11 +93,15 @@ def left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     pending = _numbers(f"{of_runs} AND o.result = 'pending'")
     settled = _numbers(f"{of_runs} AND o.result <> 'pending'")
     held = _numbers(counting.counted(known))
+    judging = [pk for pk, run in known.items() if run.strategy.strategy().frame != FRAME]
+    shared = _shared(judging)
     return [
         {
             **counting.run_columns(run),
             "pending": pending.get(pk, 0),
             "other_revision": settled.get(pk, 0) - held.get(pk, 0),
+            "items": held.get(pk, 0),
+            "shared": shared if pk in judging else None,
         }
         for pk, run in known.items()
     ]
@@ -105,6 +112,19 @@ def _numbers(such: str) -> dict[int, int]:
     table = Outcome._meta.db_table
     statement = f"SELECT o.run_id, COUNT(*) AS n FROM {table} AS o WHERE {such} GROUP BY o.run_id"
     return {row["run_id"]: int(row["n"]) for row in counting.records(statement)}
+
+
+def _shared(runs: Sequence[int]) -> int:
+    """How many items count of every one of these runs."""
+    if not runs:
+        return 0
+    table = Outcome._meta.db_table
+    [row] = counting.records(
+        f"SELECT COUNT(*) AS n FROM (SELECT o.item_id FROM {table} AS o"
+        f" WHERE {counting.counted(runs)} GROUP BY o.item_id"
+        f" HAVING COUNT(DISTINCT o.run_id) = {len(runs)}) AS of_all"
+    )
+    return int(row["n"])
 
 
 def _row(found: Summed) -> Undetected:

@@ -10,9 +10,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import access
 from annotation.errors import Refused
 from annotation.models import Job, Membership
-from judging.models import Run
 from judging.paper import freezing, jobs, methods
-from judging.results import figures
+from judging.results import figures, run_marks
 
 TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
 
@@ -63,7 +62,7 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "runs": Run.objects.in_project(member.project).judging().for_results().shown(),
+        "runs": [run for run in run_marks.marked_runs(member.project) if not run.archived_at],
         "jobs": found,
         "busy": any(job.finished_at is None for job in found),
     }
@@ -96,8 +95,8 @@ def _said(request: HttpRequest, member: Membership) -> methods.Paragraph:
 
 
 def _wish(request: HttpRequest, member: Membership) -> jobs.Wish:
-    """All shown runs where none is ticked."""
-    shown = Run.objects.in_project(member.project).judging().for_results().shown()
-    numbers = [run.number for run in shown]
-    ticked = [number for number in numbers if str(number) in request.POST.getlist("run")]
-    return jobs.Wish(ticked or numbers, "texts" in request.POST, "replies" in request.POST)
+    """The runs that the result pages show where none is ticked."""
+    runs = [run for run in run_marks.marked_runs(member.project) if not run.archived_at]
+    ticked = [run for run in runs if str(run.number) in request.POST.getlist("run")]
+    numbers = [run.number for run in ticked or run_marks.usual(runs)]
+    return jobs.Wish(numbers, "texts" in request.POST, "replies" in request.POST)

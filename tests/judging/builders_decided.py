@@ -61,8 +61,12 @@ def make_replied(
     project: Project, slug: str, said: Iterable[tuple[Item, Replies]], **values: Any
 ) -> Run:
     """A finished run of a strategy that got these replies about each item, along the axes of a
-    `base` run if one is given."""
-    endpoint = values.pop("endpoint", None) or make_endpoint()
+    `base` run if one is given. Without an endpoint it supersedes no other: each further run of a
+    strategy is another evaluator's."""
+    samples = values.get("samples", 1)
+    before = project.runs.filter(strategy__slug=slug, samples=samples).count()
+    name = f"judge-{before + 1}" if before else "judge"
+    endpoint = values.pop("endpoint", None) or make_endpoint(name)
     base = values.pop("base", None)
     sources, held = values.pop("sources", ()), {"seed": 1, "state": Run.State.FINISHED, **values}
     run = pinning.draft(project, make_strategy(slug), endpoint, **held)

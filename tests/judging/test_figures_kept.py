@@ -72,7 +72,8 @@ def test_a_table_is_made_once_by_a_worker_and_then_answered_from_what_is_kept(
     assert figures.due(timezone.now()) == [first.figure]
     assert figures.work(first.figure)
     assert figures.due(timezone.now()) == []
-    with django_assert_num_queries(4):  # runs, what rests on them, changes, the table
+    # Runs, their sources, what rests on them, changes, the table.
+    with django_assert_num_queries(5):
         kept = figures.ask(judged, "undetected", NOTHING)
     assert isinstance(kept, Made)
     assert kept.at

@@ -7,6 +7,7 @@ from django.http import Http404, QueryDict
 
 from charts import files
 from judging.management import told
+from judging.results import run_marks
 from judging.views.results import pictures
 from judging.views.results.kinds import RUN, VIEW
 from judging.views.results.registry import PAGES
@@ -24,7 +25,7 @@ class Command(BaseCommand):
             nargs="+",
             action="extend",
             metavar="NUMBER",
-            help="only these; default: every run that is not archived",
+            help=run_marks.HELP,
         )
         parser.add_argument("--view", help="of the page; default: its first")
         parser.add_argument(

@@ -12,6 +12,7 @@ from judging.management import told
 from judging.models import Run
 from judging.paper import freezing
 from judging.paper.freezing import Wanted
+from judging.results import run_marks
 from judging.views.results import pictures
 
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
             nargs="+",
             action="extend",
             metavar="NUMBER",
-            help="only these; default: every run that is not archived",
+            help=run_marks.HELP,
         )
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
         parser.add_argument(
@@ -96,7 +97,7 @@ def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
     if numbers:
         told.runs(project, numbers)
         return list(Run.objects.in_project(project).judging().for_results().numbered(numbers))
-    return list(Run.objects.in_project(project).judging().for_results().shown())
+    return run_marks.usual(run_marks.marked_runs(project))
 
 
 def _wanted(options: dict[str, Any]) -> Wanted:

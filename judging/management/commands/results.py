@@ -12,7 +12,7 @@ from formats.rows import FormatError
 from formats.writers import FIGURES, write_figures
 from judging.models import Run
 from judging.paper import elsewhere, methods
-from judging.results import figures, reports, tables
+from judging.results import figures, reports, run_marks, tables
 
 METHODS = "methods"
 
@@ -52,7 +52,13 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        runs = _runs(project, options["run"])
+        every = run_marks.marked_runs(project)
+        if options["run"]:
+            runs = _named(project, every, options["run"])
+        else:
+            runs, left = run_marks.usual(every), run_marks.set_aside(every)
+            if left and _is_of_runs(options["table"]):
+                self.stderr.write(f"Left out: {left}. Name runs with --run to have them.")
         if options["table"] == METHODS:
             self._say(methods.paragraph(project, runs), options["format"] or "text")
         else:
@@ -82,7 +88,7 @@ def _add_rows(parser: ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="NUMBER",
-        help="only these; default: every run that is not archived",
+        help=run_marks.HELP,
     )
     group.add_argument(
         "--by",
@@ -149,11 +155,12 @@ def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
     return command + (["--format", options["format"]] if options["format"] else [])
 
 
-def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
-    runs = Run.objects.in_project(project).judging().for_results()
-    if not numbers:
-        return list(runs.shown())
-    chosen = list(runs.numbered(numbers))
+def _is_of_runs(table: str) -> bool:
+    return table == METHODS or any(one.startswith("run") for one in tables.columns(table, ()))
+
+
+def _named(project: Project, every: Sequence[Run], numbers: list[int]) -> list[Run]:
+    chosen = [run for run in every if run.number in numbers]
     if unknown := sorted(set(numbers) - {run.number for run in chosen}):
         listed = ", ".join(map(str, unknown))
         raise CommandError(f"{project.slug} has no run {listed}.", returncode=2)

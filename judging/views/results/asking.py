@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from django.http import Http404, QueryDict
 
 from annotation.leads.grouping import Grouping
-from annotation.models import Membership, Project
+from annotation.models import Membership
 from judging.models import Run
-from judging.results import figures, reports
+from judging.results import figures, reports, run_marks
 from judging.results.tables import columns
 from judging.views.results.kinds import BY, RUN, VIEW, Ask, Asked, Choice, Choices, Rows
 from judging.views.results.registry import PAGES
@@ -39,12 +39,14 @@ def asked(member: Membership, slug: str, query: QueryDict) -> Asked:
     view = views.get(query.get(VIEW, page.views[0].slug))
     if view is None:
         raise Http404
-    return Asked(member, slug, page, view, chosen(member.project, query), query)
+    every = run_marks.marked_runs(member.project)
+    return Asked(member, slug, page, view, chosen(every, query), query, every)
 
 
-def chosen(project: Project, query: QueryDict) -> list[Run]:
+def chosen(every: Sequence[Run], query: QueryDict) -> list[Run]:
+    """Those of a project's runs that the address asks for. Raises Http404."""
     try:
-        return figures.chosen(project, query)
+        return figures.among(every, query)
     except figures.UnknownRun as error:
         raise Http404(str(error)) from error
 

@@ -36,21 +36,24 @@ class Rate(NamedTuple):
 
 
 def name(run: Run, between: str = " · ") -> str:
-    """A run in charts: its number and strategy, and its endpoint. With ": " `between` these are two
-    lines."""
-    return between.join((f"{run.number} · {run.strategy.slug}", run.endpoint.name))
+    """A run in charts: its number and strategy, its endpoint and what sets it apart. With ": "
+    `between` these are two lines."""
+    return between.join((f"{run.number} · {run.strategy.slug}", _evaluator(run)))
 
 
 def run(one: Run) -> Cell:
-    """A run, which leads to its page; of one that is not finished its state."""
-    state = "" if one.state == Run.State.FINISHED else f" · {one.state}"
+    """A run, which leads to its page, with its endpoint and what sets it apart."""
     return Cell(
         f"{one.number} · {one.strategy.slug}",
         one.number,
         href=reverse("run", args=[one.project.slug, one.number]),
-        note=f"{one.endpoint.name}{state}",
+        note=_evaluator(one),
         is_number=False,
     )
+
+
+def _evaluator(run: Run) -> str:
+    return " · ".join((run.endpoint.name, *(mark.words for mark in run.marks)))
 
 
 def words(text: str, place: float | str | None = None, *, note: str = "") -> Cell:

@@ -1,6 +1,6 @@
 """What a result page is made of, and what the address asks of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -138,7 +138,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Asked:
-    """What an address asks for: a view of a page, of these runs, with the rest in `query`."""
+    """What an address asks for: a view of a page, of these runs, with the rest in `query`.
+
+    `every` run of the project that judges is there to choose from, but for archived ones that are
+    not chosen already.
+    """
 
     member: Membership
     slug: str
@@ -146,6 +150,12 @@ class Asked:
     view: View
     runs: Sequence[Run]
     query: QueryDict
+    every: Sequence[Run]
+
+    @property
+    def offered(self) -> list[Run]:
+        """The runs to choose from: archived ones and pilots only if they are chosen already."""
+        return [run for run in self.every if run.archived_at is None or run in self.runs]
 
     @property
     def project(self) -> Project:
@@ -223,4 +233,10 @@ class Asked:
             query.pop(name, None)
             if value is not None:
                 query[name] = value
+        return f"?{query.urlencode(safe=',')}"
+
+    def link_of(self, runs: Iterable[Run]) -> str:
+        """The address with these runs instead."""
+        query = self.query.copy()
+        query.setlist(RUN, [str(run.number) for run in runs])
         return f"?{query.urlencode(safe=',')}"

@@ -12,9 +12,9 @@ from annotation import access
 from annotation.views.painting import HtmxRequest
 from charts import files
 from judging import tasks
-from judging.models import Run, SavedView
-from judging.results import figures
-from judging.views.results import asking, downloads, studies
+from judging.models import SavedView
+from judging.results import figures, run_marks
+from judging.views.results import asking, cells, downloads, studies
 from judging.views.results.grids import Column, Grid
 from judging.views.results.kinds import (
     BY,
@@ -54,14 +54,16 @@ class Heading:
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     """Every page with its question, and where each table and figure of the studies is."""
     member = access.member_for(request, slug, right="results")
-    runs = asking.chosen(member.project, request.GET)
+    every = run_marks.marked_runs(member.project)
+    runs = asking.chosen(every, request.GET)
+    named = RUN in request.GET
     context = {
         "project": member.project,
         "member": member,
         "pages": PAGES,
         "saved": SavedView.objects.seen_by(member),
         "runs": runs,
-        "studies": studies.every(member.project, runs, named=RUN in request.GET),
+        "studies": studies.every(member.project, runs if named else every, named=named),
     }
     return render(request, "judging/results/index.html", context)
 
@@ -77,7 +79,8 @@ def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
         "member": member,
         "asked": wish,
         "pages": PAGES,
-        "runs": _offered(wish),
+        "runs": wish.offered,
+        **_set_aside(wish),
         "saved": SavedView.objects.seen_by(member).filter(page=page),
         **_figures(wish),
     }
@@ -111,13 +114,43 @@ def _shown(wish: Asked, found: list[Rows]) -> dict[str, Any]:
         "formats": downloads.TYPES,
         "chart_forms": files.TYPES,
         "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
+        "alike": _alike(wish, left_out),
     }
 
 
-def _offered(wish: Asked) -> list[Run]:
-    """The runs to choose from: archived ones and pilots only if they are chosen already."""
-    every = Run.objects.in_project(wish.project).judging().for_results()
-    return [run for run in every if run.archived_at is None or run in wish.runs]
+def _alike(wish: Asked, left_out: Rows) -> str:
+    """Whether the chosen runs judged the same items; of one run how many, of none nothing."""
+    runs = {run.number: run for run in wish.runs}
+    of_runs = [row for row in left_out if row["shared"] is not None]
+    if not of_runs:
+        return ""
+    sizes = [row["items"] for row in of_runs]
+    least, most, shared = min(sizes), max(sizes), of_runs[0]["shared"]
+    if len(of_runs) == 1:
+        return f"Run {cells.name(runs[of_runs[0]['run']])}: {_items(most)}."
+    if shared == most:
+        return f"These {len(sizes)} runs judged the same {_items(most)}."
+    each = _items(most) if least == most else f"{least:,} to {_items(most)}"
+    return (
+        f"These {len(sizes)} runs did not judge the same items: each judged {each}, and all of"
+        f" them judged {shared:,}. Rates side by side are of different items; Compare holds two"
+        " runs against each other on those that both judged."
+    )
+
+
+def _items(n: int) -> str:
+    return f"{n:,} item" if n == 1 else f"{n:,} items"
+
+
+def _set_aside(wish: Asked) -> dict[str, Any]:
+    """Which runs are not shown since nobody named any, and what leads to all, or to the usual."""
+    is_other = set(run_marks.usual(wish.every)) != set(wish.runs)
+    return {
+        "hidden": "" if RUN in wish.query else run_marks.set_aside(wish.every),
+        "all_runs": wish.link_of(wish.offered),
+        "usual": wish.link(**{RUN: None}) if is_other else "",
+        "none_usual": RUN not in wish.query and any(run.marks for run in wish.runs),
+    }
 
 
 def _switches(wish: Asked, *, with_intervals: bool = True) -> list[tuple[str, list[Link]]]:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from annotation.models import Project
 from judging.models import Run
+from judging.results import run_marks
 from judging.views.results.kinds import BY, RUN, VIEW, Place, View
 from judging.views.results.registry import PAGES
 
@@ -38,8 +39,8 @@ Parts = list[tuple[str, list[Printed]]]
 
 
 def every(project: Project, runs: Sequence[Run], *, named: bool) -> list[tuple[str, Parts]]:
-    """What each study prints. `named` runs are shown whatever their strategy; of others those alone
-    that have the strategies of a table, if there are any."""
+    """What each study prints. `named` runs are shown whatever their strategy; of all others the
+    usual ones among those that have the strategies of a table, if there are any."""
     offered = _offered(project)
     return [(title, _of(study, offered, runs, named)) for study, title in STUDIES.items()]
 
@@ -57,6 +58,7 @@ def _of(study: str, offered: Offered, runs: Sequence[Run], named: bool) -> Parts
         printed = []
         for view, place in places:
             of_place = [run for run in runs if run.strategy.slug in place.strategies]
+            of_place = of_place if named else run_marks.usual(of_place)
             query = [*_view(view, place, offered), *_runs(runs if named else of_place)]
             href = f"{slug}/?{urlencode(query, safe=',')}"
             printed.append(Printed(place, href, has_run=bool(of_place or not place.strategies)))

@@ -85,6 +85,14 @@ def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Pa
     assert Event.objects.filter(kind="run recorded").count() == 1
 
 
+def test_recorded_replies_to_some_of_the_items_are_a_part(project: Project, tmp_path: Path) -> None:
+    make_items(project, 6, "error")
+    rows = [{"item": f"item-{number}", "text": ERROR} for number in range(1, 11)]
+    imported(written(tmp_path, *rows[:9]))
+    imported(written(tmp_path, *rows[:8], name="fewer.jsonl"), endpoint="other")
+    assert [run.is_part for run in Run.objects.order_by("number")] == [False, True]
+
+
 def test_requests_replies_and_both_readings_are_on_record(project: Project, tmp_path: Path) -> None:
     imported(written(tmp_path, *ROWS))
     states = Request.objects.order_by("calls__outcome__item__key").values_list("state", "cause")

@@ -97,8 +97,8 @@ def _difference(row: Row) -> Cell:
 
 
 def _name(row: Row, runs: Mapping[int, Run]) -> str:
-    """The group, if it is not all items, and each of the two runs, on a line of its own."""
-    a, b = (cells.name(runs[row[name]]) for name in ("run_a", "run_b"))
+    """The group, if it is not all items, and the two runs, on lines of their own."""
+    a, b = (cells.name(runs[row[name]], ": ") for name in ("run_a", "run_b"))
     return ": ".join((*([_group(row)] if row["ability"] else []), a, f"minus {b}"))
 
 

@@ -152,8 +152,8 @@ def title(row: Row) -> str:
 def _name(row: Row, *, several: bool) -> str:
     """The same on lines of its own in the chart, with its run where there are several."""
     lines = [one.replace(": ", " ") for one in _values(row)]
-    run = f"{row['run']} · {row['strategy']} · {row['endpoint']}"
-    return ": ".join([*lines, run] if several else lines)
+    run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
+    return ": ".join([*lines, *run] if several else lines)
 
 
 def _values(row: Row) -> list[str]:

@@ -62,7 +62,8 @@ def test_results_and_their_chart(
 ) -> None:
     judged(project)
     judged(project)
-    page = open_page(member.account, address("results-page", "overview"), **look(width, scheme))
+    path = f"{address('results-page', 'overview')}?run=1&run=2"
+    page = open_page(member.account, path, **look(width, scheme))
     # Two runs, two groups: four dots, each with an interval.
     expect(
         page.locator("[data-chart] .mark-symbol path[aria-roledescription=point]")

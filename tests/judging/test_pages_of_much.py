@@ -114,10 +114,11 @@ def test_slices_that_are_missed_no_more_than_the_rest_are_near_to_nothing() -> N
 
 
 def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:
-    of = {"field": "category", "value": "spelling", "second_field": "topic", "run": 3}
+    run = {"run": 3, "strategy": "vanilla", "endpoint": "gpt"}
+    of = {**run, "field": "category", "value": "spelling", "second_field": "topic"}
     row = {**of, "second_value": "art"}
     assert spots.title(row) == "Spelling · Topic: art"
-    assert spots._name(row, several=True) == "Spelling: Topic art: run 3"
+    assert spots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
     assert spots._name({**of, "second_field": "", "second_value": ""}, several=False) == "Spelling"
 
 

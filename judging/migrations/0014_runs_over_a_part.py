@@ -29,7 +29,7 @@ def find_parts(apps: Any, editor: Any) -> None:
 class Migration(migrations.Migration):
     # Outcomes are counted without a lock on the table of runs.
     atomic = False
-    dependencies = [("judging", "0012_generating")]
+    dependencies = [("judging", "0013_costs_in_full")]
 
     operations = [
         migrations.AddField(

@@ -224,6 +224,8 @@ def test_who_says_what_is_told_of_two_people(labelled: list[Membership], browser
         ["Invalid", "0", "1 100.0 %", "1"],
     ]
     assert "by what ann (rows) and bob (columns) say" in page
+    # Only where they differ: a third of the row is the second of five shades.
+    assert re.findall(r'data-heat="(\d)"', page) == ["1"]
 
 
 def test_pairs_of_people_count_both_ways_together(

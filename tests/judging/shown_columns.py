@@ -7,6 +7,7 @@ from typing import Any
 
 from annotation.querysets import SI_ITEM
 from annotation.templatetags.figures import DASH, number, share
+from judging.running.spending import about
 
 Row = dict[str, Any]
 Such = Callable[[Row], bool]
@@ -49,6 +50,10 @@ def distance(value: float | None) -> str:
 
 def signed(number: str) -> str:
     return number.replace("-", "−") if float(number) else number.lstrip("+-")
+
+
+def money(value: float | None) -> str:
+    return DASH if value is None else about(value)
 
 
 def p_value(value: float | None) -> str:

@@ -8,6 +8,7 @@ from tests.judging.shown_columns import (
     distance,
     having,
     judging,
+    money,
     of_chance,
     of_field,
     p_value,
@@ -251,7 +252,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ("cost", "runs"): [
         Column("Error items", "total"),
         Column("Calls", "calls"),
-        Column("Paid by the run", "paid", "{:,.2f}".format),
+        Column("Paid by the run", "paid", money),
         Column("Detected", "detected"),
     ],
 }  # fmt: skip

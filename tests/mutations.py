@@ -227,6 +227,9 @@ def main() -> int:
         write_all(every, copy)
         whole = run(copy, *words)
         print(whole.stdout.splitlines()[-1], *failed(whole), sep="\n", flush=True)
+        if whole.returncode:
+            print("What fails already would notice every mutation. Mend it first.")
+            return 1
         seen: dict[int, set[str]] = defaultdict(set)
         for path in copy.glob("seen-*.txt"):
             for line in path.read_text().splitlines():

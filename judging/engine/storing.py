@@ -10,7 +10,6 @@ from django.db import connection
 from django.db.models import Q
 
 from annotation import bulk, writing
-from annotation.models import Event
 from judging import clock
 from judging.calling import calls, outcomes
 from judging.engine import leasing
@@ -23,6 +22,7 @@ from judging.providers.retries import next_try
 from judging.querysets import Held, RequestQuerySet
 from judging.replies.outputs import storable
 from judging.running import runs, spending
+from judging.running.moving import paused_for
 
 # Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
 # for the write lock some 40 ms.
@@ -256,9 +256,7 @@ def _all_timed_out(
         f"Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout}) and"
         f" calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
     )
-    paused = Event.objects.filter(kind="run paused", subject=f"run {run.number}")
-    before = paused.filter(project_id=run.project_id).values_list("data", flat=True)
-    if any(numbers in str(data.get("reason")) for data in before):
+    if any(numbers in reason for reason in paused_for(run)):
         return ""
     first = _first(n, "call", all_of_them)
     return f"{first} broken off after {now.timeout} s without a reply. {numbers}"

@@ -36,10 +36,10 @@ def move(
 
 
 def paused_for(run: Run) -> list[str]:
-    """Why the run was paused so far, in words."""
-    pauses = Event.objects.filter(
-        project=run.project_id, kind=f"run {Run.State.PAUSED}", subject=f"run {run.number}"
-    )
+    """Why the run was paused at the endpoint where it is now, in words."""
+    events = Event.objects.filter(project=run.project_id, subject=f"run {run.number}")
+    moved = events.filter(kind="run moved").order_by("pk").last()
+    pauses = events.filter(kind=f"run {Run.State.PAUSED}", pk__gt=moved.pk if moved else 0)
     return [event.data.get("reason", "") for event in pauses]
 
 

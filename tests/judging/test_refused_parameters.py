@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Event, Membership, Project
-from judging.engine import leasing
+from judging.engine import leasing, storing
 from judging.errors import Refused
 from judging.models import Request, Run
 from judging.pins import Own
@@ -154,6 +154,21 @@ def test_who_resumes_is_not_stopped_a_second_time(project: Project) -> None:
     assert leasing.heed_refusals([(other, "`seed` is not supported")]) == set()
     run.refresh_from_db()
     assert run.state == Run.State.RUNNING
+
+
+@pytest.mark.django_db
+def test_a_run_that_was_moved_stops_at_a_refusal_of_its_new_endpoint(
+    project: Project,
+) -> None:
+    make_items(project, 3)
+    run = refusing(project)
+    leased = take(run, 1)
+    assert leasing.heed_refusals([(leased[0], WORDS)]) == {run.pk}
+    storing.store(run.endpoint, "worker", [storing.Result(leased[0])])
+    run.refresh_from_db()
+    runs.move_to(run, make_endpoint(NOBODY), None)
+    runs.plan(run)
+    assert leasing.heed_refusals([(take(run, 1)[0], WORDS)]) == {run.pk}
 
 
 @pytest.mark.django_db

@@ -188,7 +188,7 @@ PARTS: tuple[Part, ...] = (
         "labels", Label, ("submission",),
         (
             "submission", "item", "revision", "slot", "stage", "member", "choice", "answers",
-            "comment", "task_type", "guidelines", "supersedes", "current", "counted",
+            "missing", "comment", "task_type", "guidelines", "supersedes", "current", "counted",
             "withdrawn_at", "seconds", "evaluator_seen", "informed", "created_at",
         ),
         _of_project(Label), texts={"comment": masking.nothing, "answers": masking.without_words},

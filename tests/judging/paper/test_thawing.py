@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from annotation.models import Item, Project
+from annotation.models import Item, Label, Project
 from formats.rows import FormatError
 from formats.sealed import MANIFEST, Sealing
 from judging.errors import Refused
 from judging.models import Call, Reading, Run
 from judging.paper import thawing
 from tests.builders import make_project
-from tests.judging.paper.builders_paper import archive, ask, make_items
+from tests.judging.paper.builders_paper import archive, ask, label, make_items
 
 pytestmark = [
     pytest.mark.django_db,
@@ -66,6 +66,19 @@ def test_what_was_frozen_is_in_the_database(frozen: Path) -> None:
     assert Call.objects.filter(request__reply__model="judge-1-0613").count() == 12
     assert Reading.objects.filter(value__isnull=True).count() == 3
     assert Item.objects.get(key="item-1").revision().texts["gold"] == "x x x x " + 14 * "x"
+
+
+def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_path: Path) -> None:
+    off = {"naturalness": {"cause": "off_scale", "said": 9}}
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 1)
+        label(project)
+        Label.objects.update(missing=off)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    thawing.thaw(path)
+    assert {json.dumps(one.missing) for one in Label.objects.all()} == {json.dumps(off)}
 
 
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:

@@ -55,8 +55,9 @@ def _judged(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """Calls, and each request and reply once, of each run that has any; money in units of its last
-    place, since SQLite adds up fractions with a rest that depends on their order."""
+    """Calls, and each request and reply once, of each run that has any. Money is whole, and what is
+    to be added behind the point in units of the last place: SQLite adds up fractions with a rest
+    that depends on their order, and its whole numbers end at nine million in those units."""
     if not runs:
         return {}
     listed = ", ".join(str(run.pk) for run in runs)
@@ -64,7 +65,8 @@ def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     statement = f"""
         SELECT u.run_id, SUM(u.n) AS calls, COUNT(*) AS requests, COUNT(p.id) AS answered,
             SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out,
-            SUM(CAST(ROUND(p.cost * {10**PLACES}) AS BIGINT)) AS cost,
+            SUM(CAST(ROUND(p.cost) AS BIGINT)) AS cost,
+            SUM(CAST(ROUND((p.cost - ROUND(p.cost)) * {10**PLACES}) AS BIGINT)) AS cost_behind,
             SUM({when(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
             SUM({when("p.id IS NOT NULL AND p.cost IS NULL")}) AS without_price
         FROM (
@@ -82,7 +84,7 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
     answered = said.get("answered", 0)
     cost = None
     if answered and not said["without_price"]:
-        cost = _number(Decimal(said["cost"]).scaleb(-PLACES))
+        cost = _number(said["cost"] + Decimal(said["cost_behind"]).scaleb(-PLACES))
     unknown = answered > 0 and answered == said["without_price"]
     counted = answered and not said["without_tokens"]
     tokens = (said["tokens_in"], said["tokens_out"]) if counted else None

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
-from judging.models import Run
+from judging.models import Reply, Run
 from judging.results import costing
 from judging.running import runs
 from tests.judging.builders_judging import (
@@ -51,6 +51,16 @@ def test_cost_and_what_the_run_paid_agree_to_the_last_digit(project: Project) ->
     (row,) = costing.costs(Run.objects.for_results())
     # Three calls of 100 x 0.1 / 10^6 + 50 x 0.41 / 10^6 = 0.0000305.
     assert (row["cost"], row["paid"]) == (0.0000915, 0.0000915)
+
+
+def test_a_run_may_cost_millions(project: Project) -> None:
+    make_items(project, 3)
+    run = make_run(project, make_endpoint("https://judge.invalid/v1"))
+    runs.plan(run)
+    answer(run)
+    Reply.objects.update(cost=Decimal("4000000.75"))
+    (row,) = costing.costs(Run.objects.for_results())
+    assert row["cost"] == 12_000_002.25
 
 
 def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:

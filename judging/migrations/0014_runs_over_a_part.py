@@ -1,34 +1,9 @@
 """Runs know whether they are over a part of the items that they could have been over."""
 
-from typing import Any
-
 from django.db import migrations, models
-from django.db.models import Count
-
-# What older runs could have been over is not on record: the run of the project with the most items
-# stands in for it, and what is over less than this share of them is a part.
-NEARLY_ALL = 0.9
-
-
-def find_parts(apps: Any, editor: Any) -> None:
-    Run, Outcome = apps.get_model("judging", "Run"), apps.get_model("judging", "Outcome")
-    judging = Run.objects.filter(generates=False)
-    # What checks explanations is over what another run found equal, and that is all of it.
-    checks = judging.filter(kind="asked", occasion="", sources__isnull=False)
-    runs = dict(judging.exclude(pk__in=checks.values("pk")).values_list("pk", "project"))
-    counts = Outcome.objects.order_by().values_list("run").annotate(n=Count("item", distinct=True))
-    sizes = {run: n for run, n in counts if run in runs}
-    most: dict[int, int] = {}
-    for run, n in sizes.items():
-        most[runs[run]] = max(n, most.get(runs[run], 0))
-    parts = [run for run, n in sizes.items() if n < NEARLY_ALL * most[runs[run]]]
-    for start in range(0, len(parts), 500):
-        Run.objects.filter(pk__in=parts[start : start + 500]).update(is_part=True)
 
 
 class Migration(migrations.Migration):
-    # Outcomes are counted without a lock on the table of runs.
-    atomic = False
     dependencies = [("judging", "0013_costs_in_full")]
 
     operations = [
@@ -41,5 +16,4 @@ class Migration(migrations.Migration):
                 help_text="Over a part of the items that it could have been over when it began.",
             ),
         ),
-        migrations.RunPython(find_parts, migrations.RunPython.noop),
     ]

@@ -186,6 +186,6 @@ def test_older_runs_are_parts_beside_the_largest_of_their_project(project: Proje
     replied(project, items[:9])
     replied(project, items[:8])
     replied(project, items[:1], "explanation-check", sources=[base], base=base)
-    migration = importlib.import_module("judging.migrations.0014_runs_over_a_part")
+    migration = importlib.import_module("judging.migrations.0015_older_runs_over_a_part")
     migration.find_parts(apps, None)
     assert list(Run.objects.filter(is_part=True).values_list("number", flat=True)) == [3]

@@ -57,7 +57,7 @@ def test_a_run_stops_at_the_first_refusal_and_another_asks_without(
     evaluator.script = Script(latency=0.05, faults={"no_temperature": ""})
     make_items(project, ITEMS)
     run = work(make_run(project, make_endpoint(evaluator, in_flight=2)))
-    assert (run.state, len(evaluator.log) < ITEMS / 2) == (Run.State.PAUSED, True)
+    assert (run.state, len(evaluator.log) < ITEMS) == (Run.State.PAUSED, True)
     assert "does not support 0 with this model. Every request of this run has tem" in run.reason
     assert "Ask without temperature" in text(browser.get(page(1)))
 

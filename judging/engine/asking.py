@@ -99,6 +99,7 @@ def work_overlapping(endpoint_id: int, *, seconds: float = SLICE) -> None:
     problems: list[Exception] = []
 
     def whole() -> None:
+        _slices.add(threading.current_thread())
         try:
             work(endpoint_id, seconds=seconds, last_calls=free.set)
         except Exception as problem:
@@ -111,7 +112,6 @@ def work_overlapping(endpoint_id: int, *, seconds: float = SLICE) -> None:
             free.set()
 
     thread = threading.Thread(target=whole, name=f"slice of endpoint {endpoint_id}")
-    _slices.add(thread)
     thread.start()
     free.wait()
     if problems:

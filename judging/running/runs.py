@@ -12,7 +12,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from annotation import bulk, writing
-from annotation.models import Membership, Project
+from annotation.models import Event, Membership, Project
 from judging import clock, pins
 from judging.calling import outcomes, rereading
 from judging.errors import Refused as Refused
@@ -167,14 +167,19 @@ def ask_without(run: Run, member: Membership | None) -> Run:
 
     Raises `Refused` where none was refused, and like `start`.
     """
-    failed = Request.objects.wanted_by(run).filter(state="failed").words()
-    name = refused_parameter(run, failed[:MOST_WORDS])
-    if not name:
-        raise Refused(f"No parameter of run {run.number} was refused, or it is cancelled.")
-    own = pins.own(run.pinned)
-    own = replace(own, parameters={**own.parameters, name: None})
     cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
     with writing.transact():
+        # One of two that press at the same moment.
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
+        failed = Request.objects.wanted_by(run).filter(state="failed").words()
+        name = refused_parameter(run, failed[:MOST_WORDS])
+        if not name:
+            raise Refused(
+                f"No parameter of run {run.number} was refused, or it is cancelled, or another run"
+                " asks the same without it."
+            )
+        own = pins.own(run.pinned)
+        own = replace(own, parameters={**own.parameters, name: None})
         copy = _draft_as(run, run.endpoint, member, cap=cap, occasion=run.occasion, own=own)
         if run.pinned.get(PILOT):
             copy.pinned[PILOT], copy.archived_at = True, timezone.now()
@@ -195,11 +200,15 @@ def ask_without(run: Run, member: Membership | None) -> Run:
 
 def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> str:
     """The parameter of ours that the evaluator refused, by cause and message of `failed` requests
-    of the run; "" if it refused none, or the run is cancelled and no other can take its place."""
+    of the run; "" if it refused none, the run is cancelled, or another one took its place."""
     if run.state not in TRIED:
         return ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
-    return next(filter(None, (refused(one, run.sends()) for one in words)), "")
+    name = next(filter(None, (refused(one, run.sends()) for one in words)), "")
+    instead = Event.objects.filter(
+        project=run.project_id, kind="run started", data__instead_of=run.number
+    )
+    return "" if name and instead.exists() else name
 
 
 def _as_pinned(
@@ -372,6 +381,11 @@ def move_to(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
     run.refresh_from_db()
 
 
+def is_put_away(run: Run) -> bool:
+    """Whether a person archived it; pilots are archived from the first on."""
+    return run.archived_at is not None and PILOT not in run.pinned
+
+
 def _check_movable(run: Run) -> None:
     """Raise `Refused` unless nothing rests on what the run asked so far."""
     instead = "Clone it with another endpoint instead."
@@ -379,6 +393,8 @@ def _check_movable(run: Run) -> None:
         raise Refused(f"Run {run.number} is {run.state}. Pause it before it is moved.")
     if not is_unanswered(run):
         raise Refused(f"Requests of run {run.number} were answered. {instead}")
+    if is_put_away(run):
+        raise Refused(f"Run {run.number} is archived. Take it back before it is moved.")
     if run.occasion and run.sources.exists():
         raise Refused(f"Run {run.number} asks a canary again, of the same evaluator. {instead}")
     if run.derived.exists():

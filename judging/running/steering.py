@@ -61,7 +61,8 @@ def open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> li
         steps = [*steps, "retry"]
     if refused:
         steps = [*steps, "ask-without"]
-    if asked and state in runs.AT_REST and not answered:
+    is_movable = state in runs.AT_REST and not answered and not run.occasion
+    if asked and is_movable and not runs.is_put_away(run):
         steps = [*steps, "move"]
     if state in ENDED:
         steps = [*steps, "unarchive" if run.archived_at else "archive"]

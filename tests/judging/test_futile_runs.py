@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Event, Membership, Project
+from judging import clock
 from judging.engine import leasing, storing
 from judging.engine.storing import FIRST, Result
 from judging.errors import Refused
@@ -199,6 +200,10 @@ def test_a_run_is_moved_only_while_nothing_rests_on_it(project: Project) -> None
         runs.move_to(run, run.endpoint, None)
     with pytest.raises(Refused, match="stands for replies"):
         runs.move_to(run, make_endpoint(NOWHERE, provider="recorded"), None)
+    Run.objects.filter(pk=run.pk).update(archived_at=clock.now())
+    with pytest.raises(Refused, match=r"is archived\. Take it back"):
+        runs.move_to(run, there, None)
+    Run.objects.filter(pk=run.pk).update(archived_at=None)
     assert (state(run), Outcome.objects.count(), Call.objects.count()) == (Run.State.PAUSED, 3, 3)
     runs.move_to(run, there, None)
     assert state(run) == Run.State.PLANNING

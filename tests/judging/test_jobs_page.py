@@ -232,7 +232,7 @@ def test_a_page_costs_the_same_queries_however_much_it_lists(
     for _ in range(20):
         make_import(people, places.STORE)
         make_run(people.project)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         assert len(entries(people, "lead")) == 40
 
 

@@ -135,6 +135,10 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
         "finished",
         "planning",
     ]
+    # Once is enough, though the first one stays as it is.
+    assert "Ask without temperature" not in text(browser.get(page(1)))
+    with pytest.raises(runs.Refused, match="another run asks the same without it"):
+        runs.ask_without(run, None)
 
 
 @pytest.mark.django_db

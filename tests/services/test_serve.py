@@ -1,4 +1,5 @@
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -21,13 +22,13 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start(port: int, var: Path) -> subprocess.Popen[str]:
+def start(port: int, var: Path, **settings: str) -> subprocess.Popen[str]:
     """`manage.py serve` on the embedded default, with everything it keeps in `var`."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
     return subprocess.Popen(
         [sys.executable, "manage.py", "serve", "--port", str(port)],
         cwd=ROOT,
-        env={**kept, "VAR_DIR": str(var)},
+        env={**kept, "VAR_DIR": str(var), **settings},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -67,6 +68,16 @@ def test_one_process_answers_and_stops_in_order_within_ten_seconds(
     _, errors = process.communicate(timeout=10)
     assert process.returncode == 0
     assert "Traceback" not in errors
+
+
+def test_pages_find_their_style_sheets_beside_a_redis_too(redis_url: str, tmp_path: Path) -> None:
+    port = free_port()
+    process = start(port, tmp_path, REDIS_URL=redis_url, SECRET_KEY=secrets.token_hex(32))
+    try:
+        assert status(f"http://127.0.0.1:{port}/accounts/login/") == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
 
 
 def test_a_port_that_is_taken_is_named_with_the_remedy(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+        if not settings.WHITENOISE_USE_FINDERS:
+            # Beside a Redis pages name their style sheets by what is in them, and find none else.
+            call_command("collectstatic", interactive=False, verbosity=0)
         server = _server(host, port)
         call_command("migrate", interactive=False, verbosity=0)
         with nullcontext() if settings.REDIS_URL else embedded.worker():

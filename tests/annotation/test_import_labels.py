@@ -303,6 +303,17 @@ def test_an_import_that_was_cut_short_is_made_up_for_by_the_next(
 # ------------------------------------------------------------------------------ bad rows
 
 
+@pytest.mark.parametrize("bad", [20, 21])
+def test_of_many_bad_rows_the_first_twenty_are_named(project: Project, rows: Any, bad: int) -> None:
+    path = rows(*({**VALID, "rater": f"r{number}", "time": "soon"} for number in range(bad)))
+    said = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("import_labels", str(path), project="p", stdout=said, stderr=said)
+    assert said.getvalue().count("time: is 'soon'") == 20
+    assert ("and 1 more;" in said.getvalue()) == (bad == 21)
+    assert "and 0 more" not in said.getvalue()
+
+
 BAD = [
     ({"item": "b"}, "item: names no item of this project"),
     ({"item": ""}, "item: is empty or missing"),

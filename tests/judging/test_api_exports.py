@@ -46,6 +46,7 @@ def test_an_export_is_asked_for_watched_and_taken(people: Cast) -> None:
     assert (told["state"], told["done"], told["file"]) == ("finished", 1, True)
     assert told["expires"] > told["finished_at"]
     taken = client.get(address(people, "1/file/"))
+    assert taken.headers["Content-Disposition"].startswith('attachment; filename="')
     [row] = [json.loads(line) for line in taken.getvalue().splitlines()]
     assert (row["key"], row["canary"]) == ("b", told["canary"])
     assert [one["number"] for one in client.get(address(people)).json()["results"]] == [1]

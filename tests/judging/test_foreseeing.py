@@ -46,6 +46,22 @@ def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint:
     assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
 
 
+def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
+    project: Project, endpoint: Endpoint
+) -> None:
+    strategy = selecting.strategy_version("reference")
+    first, again = (
+        runs.start(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=seed))
+        for seed in (1, 2)
+    )
+    runs.plan(first)
+    answer(first, number=2)
+    runs.plan(again)
+    answered = again.outcomes.filter(calls__request__state="answered").distinct()
+    assert set(again.outcomes.settled()) == set(answered)
+    assert answered.exists()
+
+
 def test_the_cost_is_that_of_what_is_still_to_be_asked(
     project: Project, endpoint: Endpoint
 ) -> None:

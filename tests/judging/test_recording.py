@@ -121,7 +121,7 @@ def test_the_same_file_again_adds_nothing(project: Project, tmp_path: Path) -> N
 
 
 def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
-    project: Project, tmp_path: Path
+    project: Project, tmp_path: Path, client: Client
 ) -> None:
     path = written(tmp_path, *ROWS)
     imported(path)
@@ -131,6 +131,9 @@ def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
     results = [run.outcomes.get(item__key="item-2").result for run in (first, second)]
     assert results == ["detected", "undetected"]
     assert Request.objects.count() == 4
+    client.force_login(make_member(project, role="researcher").account)
+    page = client.get(reverse("run", args=["p", 2])).content.decode()
+    assert "What our parser reads in them decides." in page
 
 
 def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
@@ -141,6 +144,7 @@ def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
     page = client.get(reverse("run", args=["p", 1])).content.decode()
     assert "3 items have both" in page
     assert "in 1 of them the two differ" in page
+    assert "The verdicts that were stored with them decide." in page
     kinds, items = (part.split("</table>")[0] for part in page.split("erdicts differ")[1:3])
     # Stored an error, read none, once; people hold an error to be there.
     assert cells(kinds) == ["error", "no error", "1"]

@@ -12,6 +12,7 @@ from django.urls import reverse
 from annotation.models import Item, Membership, Project
 from judging.models import Run, SavedView
 from judging.results import figures, printed
+from judging.views.results import metrics
 from judging.views.results.kinds import Page, View
 from judging.views.results.registry import PAGES
 from tests.builders import make_member
@@ -438,3 +439,12 @@ def test_every_page_has_an_address_and_a_picture(base: Run, browser: Client) -> 
     pictures = re.findall(r'<svg class="result-picture".*?</svg>', found)
     assert all("<circle" in one or "<rect" in one for one in pictures)
     assert len(pictures) == len(PAGES)
+
+
+def test_a_mean_of_shares_is_percent_with_its_interval_or_the_reason_for_none() -> None:
+    row = {"x": 0.5, "x_low": 0.4, "x_high": 0.625, "x_reason": None}
+    assert metrics.drawn_share(row, "x").interval == "40.0 % to 62.5 %"
+    bare = metrics.drawn_share(
+        row | {"x_low": None, "x_high": None, "x_reason": "one cluster"}, "x"
+    )
+    assert (bare.interval, bare.reason) == ("", "one cluster")

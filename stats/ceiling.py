@@ -23,7 +23,9 @@ from stats.rates import ClusterSums
 FEWEST_RATERS = 3
 FEWEST_ITEMS = 50
 SIGNIFICANT = 0.05
-TOO_FEW = f"under {FEWEST_RATERS} raters with {FEWEST_ITEMS} items shared with others"
+TOO_FEW = (
+    f"under {FEWEST_RATERS} raters with {FEWEST_ITEMS} items shared with others and the evaluator"
+)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

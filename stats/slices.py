@@ -37,7 +37,8 @@ _ROUNDING = 1e-9
 
 NO_ITEMS = "no items in the slice"
 NO_REST = "no items beside the slice"
-ALIKE = "all items are alike"
+ALIKE = "all comparable items are alike"
+APART = "items in categories that others are in too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ def contrast(
     items and 200 clusters on either side t of m - 1 degrees of freedom takes the place of dealing,
     being what it tends to.
 
-    No p for under 20 items or 10 clusters in the slice, without a rest, and where all items of
-    every stratum are alike.
+    No p for under 20 items or 10 clusters of the slice in strata that the rest is in too, without
+    a rest, and where all items of every such stratum are alike.
     """
     return Items.of(values, clusters, strata).contrast(inside, rng, draws)
 
@@ -156,14 +157,16 @@ class Items:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """A slice: the places of its items, how many each cluster has, the statistic's part of each
-    cluster, the weight of the difference, which strata have a say, and whether these say nothing
-    since all their items are alike."""
+    cluster, the weight of the difference, which strata have a say, how many items and clusters of
+    the slice these hold, and whether they say nothing since all their items are alike."""
 
     chosen: Ints
     items: Ints
     scores: Floats
     weight: float
     mixed: Bools
+    compared: int
+    compared_clusters: int
     alike: bool
 
     @classmethod
@@ -180,6 +183,8 @@ class _Part:
             scores=own - among.summed @ (inside / counts),
             weight=float(weights.sum()),
             mixed=weights > 0,
+            compared=int(inside[weights > 0].sum()),
+            compared_clusters=len(np.unique(cluster[weights[stratum] > 0])),
             alike=not apart[weights > 0].any(),
         )
 
@@ -205,7 +210,9 @@ class _Part:
             return NO_REST
         if len(self.chosen) < FEWEST_ITEMS:
             return f"under {FEWEST_ITEMS} items"
-        if self.clusters < FEWEST_CLUSTERS:
+        if self.compared < FEWEST_ITEMS:
+            return f"under {FEWEST_ITEMS} {APART}"
+        if self.compared_clusters < FEWEST_CLUSTERS:
             return f"under {FEWEST_CLUSTERS} clusters"
         return ALIKE if self.alike else ""
 

@@ -174,13 +174,24 @@ def test_that_there_is_no_blind_spot_is_said_first(
     assert page.index("No blind spot in") < page.index('id="figures-chart"') < page.index("<table")
 
 
+def test_a_run_of_which_no_slice_can_be_tested_is_not_said_to_be_without_blind_spots(
+    project: Project, items: list[Item], browser: Client
+) -> None:
+    make_replied(project, "vanilla", zip(items, [DETECTED, EQUAL] * 20, strict=True))
+    make_replied(project, "reference", [(item, DETECTED) for item in items])
+    page = browser.get(f"{RESULTS}blind-spots/?by=place").content.decode()
+    assert "slices of run 1; no slice of 1 other run can be tested</strong>" in page
+
+
 def test_a_run_that_misses_nothing_has_no_slice_to_test(
     project: Project, items: list[Item], browser: Client
 ) -> None:
     make_replied(project, "vanilla", [(item, DETECTED) for item in items])
     page = browser.get(f"{RESULTS}blind-spots/?by=place").content.decode()
-    assert "<strong>No slice can be tested: all items are alike</strong>" in page
-    assert "run 1: none, as all items are alike, so that these lines prove nothing" in page
+    assert "<strong>No slice can be tested: all comparable items are alike</strong>" in page
+    assert (
+        "run 1: none, as all comparable items are alike, so that these lines prove nothing" in page
+    )
 
 
 def test_all_that_is_known_takes_abilities_and_where_items_are_from(

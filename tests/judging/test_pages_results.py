@@ -175,7 +175,7 @@ def test_a_run_that_is_not_there_is_not_found(
 
 def test_what_is_left_out_is_said_in_words(browser: Client, project: Project) -> None:
     three_of_four(project)
-    assert "Every outcome of these runs is counted." in shown(browser)
+    assert "Nothing is undecided, and nothing changed since it was judged." in shown(browser)
     first = project.items.get(key="item-1")
     make_revision(first, {"prompt": "?", "gold": "a", "perturbed": "b"})
     Resolution.objects.filter(item=first).update(current=False)

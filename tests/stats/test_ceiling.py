@@ -8,7 +8,7 @@ from statsmodels.stats.multitest import multipletests
 from stats import bootstrap, ceiling, closeness, correlation
 
 NAN = math.nan
-TOO_FEW = "under 3 raters with 50 items shared with others"
+TOO_FEW = "under 3 raters with 50 items shared with others and the evaluator"
 
 
 def generator(seed=1):

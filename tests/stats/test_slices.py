@@ -288,8 +288,8 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
         ((9, 25, 0, 0), range(25), "no items beside the slice"),
         ((9, 19, 5, 9), range(28), "under 20 items"),
         ((9, 25, 5, 9), [i % 9 for i in range(34)], "under 10 clusters"),
-        ((25, 25, 9, 9), range(34), "all items are alike"),
-        ((0, 25, 0, 9), range(34), "all items are alike"),
+        ((25, 25, 9, 9), range(34), "all comparable items are alike"),
+        ((0, 25, 0, 9), range(34), "all comparable items are alike"),
     ],
 )
 def test_where_there_is_no_p_the_reason_says_why(cells, cluster, reason):
@@ -297,6 +297,19 @@ def test_where_there_is_no_p_the_reason_says_why(cells, cluster, reason):
     found = slices.contrast(values, inside, list(cluster), generator())
     assert (found.p, found.reason) == (None, reason)
     assert (found.difference is None) == (reason.startswith("no "))
+
+
+def test_items_of_strata_without_both_sides_make_a_slice_no_larger():
+    # Nineteen of 23 items of the slice are in a stratum of its own: the test would rest on four.
+    values, inside = (
+        np.concatenate([np.ones(4), np.ones(19), np.tile([0, 1], 20)]),
+        [1] * 23 + [0] * 40,
+    )
+    strata = [0] * 4 + [1] * 19 + [0] * 40
+    found = slices.contrast(values, inside, np.arange(63), generator(), strata)
+    assert (found.p, found.reason) == (None, "under 20 items in categories that others are in too")
+    assert found.difference == pytest.approx(0.5)
+    assert slices.contrast(values, inside, np.arange(63), generator()).p < 0.01
 
 
 def test_strata_without_both_sides_leave_nothing_to_compare():

@@ -60,13 +60,18 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
 
 def _headline(rows: Rows) -> str:
     """What the search comes to."""
-    runs = len({row["run"] for row in rows})
-    tested = sum(row["p"] is not None for row in rows)
+    runs = {row["run"] for row in rows}
+    tested = [row["run"] for row in rows if row["p"] is not None]
     if not tested:
         return f"No slice can be tested: {_why_untested(rows)}"
-    many = _counted(tested, "slice") + (f" of {runs} runs" if runs > 1 else "")
+    searched = {*tested}
+    of_runs = f" of {len(searched)} runs" if len(searched) > 1 else f" of run {tested[0]}"
     blind = sum(bool(row["blind"]) for row in rows)
-    return f"{_counted(blind, 'blind spot') if blind else 'No blind spot'} in {many}"
+    said = f"{_counted(blind, 'blind spot') if blind else 'No blind spot'} in "
+    said += _counted(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
+    # Where nothing could be tested nothing is cleared.
+    left = len(runs) - len(searched)
+    return f"{said}; no slice of {_counted(left, 'other run')} can be tested" if left else said
 
 
 def _under(rows: Rows, told: Rows, which: str) -> str:

@@ -34,7 +34,7 @@ from judging.engine.slices import STOP as STOP
 from judging.engine.storing import Result
 from judging.models import Endpoint, Run
 from judging.providers import PROVIDERS, Target, connect, shared_limits
-from judging.providers.errors import EvaluatorError, Halting, Rejected
+from judging.providers.errors import EvaluatorError, Halting, Rejected, Unauthorised
 from judging.providers.keys import key_from
 from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
 from judging.running import runs
@@ -302,10 +302,22 @@ def _store(work: Slice, group: Sequence[Result]) -> None:
     storing.store(work.endpoint, work.holder, group)
     halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
     if halting:
-        leasing.halt(work.endpoint, str(halting))
+        leasing.halt(work.endpoint, f"{halting}{_remedy(work.endpoint, halting)}")
     rejected = [(one.leased, str(one.error)) for one in group if isinstance(one.error, Rejected)]
     if rejected:
         work.runs -= leasing.heed_refusals(rejected)
+
+
+def _remedy(endpoint: Endpoint, problem: Halting) -> str:
+    """What a person has to do where the provider's own words do not say it."""
+    if not isinstance(problem, Unauthorised):
+        return ""
+    if not endpoint.key_variable:
+        return " No key was sent: name the variable that holds it at the endpoint, then resume."
+    return (
+        f" Set {endpoint.key_variable} to a key that may ask {endpoint.model} in the environment of"
+        " server and workers, start them again, then resume."
+    )
 
 
 async def _decide(work: Slice) -> None:

@@ -203,11 +203,26 @@ def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_ask
     assert work(run).state == Run.State.FINISHED
 
 
+def test_where_a_key_is_refused_its_variable_is_named(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_API_KEY", "wrong")
+    fault(evaluator, "unauthorised")
+    project = make_project()
+    make_items(project, 1)
+    run = work(make_run(project, make_endpoint(evaluator, key_variable="LAB_API_KEY")))
+    assert "Set LAB_API_KEY to a key that may ask" in run.reason
+
+
 @pytest.mark.parametrize(
-    ("name", "words"), [("unauthorised", "this key is wrong"), ("quota", "the quota is used up")]
+    ("name", "words", "remedy"),
+    [
+        ("unauthorised", "this key is wrong", "No key was sent: name the variable that holds it"),
+        ("quota", "the quota is used up", ""),
+    ],
 )
 def test_what_a_person_must_mend_pauses_in_the_provider_s_words(
-    evaluator: ScriptedEvaluator, name: str, words: str
+    evaluator: ScriptedEvaluator, name: str, words: str, remedy: str
 ) -> None:
     fault(evaluator, name)
     project = make_project()
@@ -215,6 +230,7 @@ def test_what_a_person_must_mend_pauses_in_the_provider_s_words(
     run = work(make_run(project, make_endpoint(evaluator, in_flight=2)))
     assert run.state == Run.State.PAUSED
     assert words in run.reason
+    assert remedy in run.reason
     # Nothing is used up: all requests wait as if they had not been tried.
     assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
     assert len(evaluator.log) <= 2

@@ -38,7 +38,6 @@ _ROUNDING = 1e-9
 NO_ITEMS = "no items in the slice"
 NO_REST = "no items beside the slice"
 ALIKE = "all comparable items are alike"
-APART = "items in categories that others are in too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ class _Part:
         if len(self.chosen) < FEWEST_ITEMS:
             return f"under {FEWEST_ITEMS} items"
         if self.compared < FEWEST_ITEMS:
-            return f"under {FEWEST_ITEMS} {APART}"
+            return f"under {FEWEST_ITEMS} items in categories that others are in too"
         if self.compared_clusters < FEWEST_CLUSTERS:
             return f"under {FEWEST_CLUSTERS} clusters"
         return ALIKE if self.alike else ""

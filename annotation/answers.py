@@ -1,25 +1,32 @@
 """What is right of an item whose answer is known beforehand: checked, and compared; pure."""
 
+import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from annotation import fields, tasktypes
 from annotation.errors import FieldError
+from annotation.fitting import NUMBERS
 
 PRACTICE, PROBE = "practice", "probe"
 PURPOSES = (PRACTICE, PROBE)
 LONGEST = 10_000
+LARGEST_NUMBER = 10**15
+OFF_SCALE = "off_scale"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is right, by field; `value` is what decides, `explanation` says why."""
+    """What is right, by field; `value` is what decides, `explanation` says why. `missing` has what
+    was given and is off its scale, as `off_scale` finds it."""
 
     value: str
     values: dict[str, Any]
     explanation: str
+    missing: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
 
 def check(
@@ -67,22 +74,42 @@ def decided_in_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Answe
     """What a row says was decided of it elsewhere: its columns are named as the task's fields.
 
     Fields beside the deciding one may be empty, and what does not go with it is kept, since it is
-    not ours to mend. A text that is not resolved is the explanation. Raises `FieldError`.
+    not ours to mend. A text that is not resolved is the explanation. A number off its scale is
+    missing, if another number is left. Raises `FieldError`.
     """
     cleaned: dict[str, Any] = {}
+    missing = off_scale(task, values)
+    numbers = {one.name for one in task.fields if one.kind in NUMBERS}
+    if not any(name not in missing and not fields.is_empty(values.get(name)) for name in numbers):
+        missing = {}  # what is off its scale is the fault then
     for field in task.fields:
-        if fields.is_empty(answer := values.get(field.name)):
+        if fields.is_empty(answer := values.get(field.name)) or field.name in missing:
             continue
         try:
             cleaned[field.name] = field.clean(answer)
         except FieldError as error:
             raise FieldError(str(error), field.name) from error
-    if task.deciding.name not in cleaned:
+    if task.deciding.name not in {*cleaned, *missing}:
         raise FieldError(f"is empty or missing. {task.deciding.takes}", task.deciding.name)
     compared = {field.name for field in task.resolved}
     told = [str(value) for name, value in cleaned.items() if name not in compared]
     kept = {name: value for name, value in cleaned.items() if name in compared}
-    return Answer(task.choice_of(cleaned), kept, "\n".join(told))
+    return Answer(task.choice_of(cleaned), kept, "\n".join(told), missing)
+
+
+def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+    """The numbers that are none of their field's, by field, each with "cause" and "said"."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in task.fields:
+        number = _number(given.get(one.name)) if one.kind in NUMBERS else None
+        if number is not None and number not in [option.value for option in one.options]:
+            found[one.name] = {"cause": OFF_SCALE, "said": number}
+    return found
+
+
+def off_scale_in_words(said: object) -> str:
+    """Why an answer is missing, of which this was given."""
+    return f"{said} is off its scale, so this answer is missing."
 
 
 def columns(task: tasktypes.TaskType) -> tuple[str, str]:
@@ -138,6 +165,17 @@ def _cleaned(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[st
     if task.deciding.name not in cleaned:
         raise FieldError(f"Say what is right: {task.deciding.takes}", "known")
     return cleaned
+
+
+def _number(value: object) -> int | float | None:
+    """None if it is none, or beyond all scales."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return None
+    if not abs(number) < LARGEST_NUMBER:
+        return None
+    return int(number) if number.is_integer() else number
 
 
 def _by_field(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:

@@ -68,10 +68,20 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class MissingSerializer(serializers.Serializer[Any]):
+    """An answer that is missing of a row that is taken, since it is off its scale."""
+
+    file = serializers.CharField()
+    line = serializers.IntegerField()
+    field = serializers.CharField(help_text="As the file names it.")
+    reason = serializers.CharField()
+
+
 class ReportSerializer(serializers.Serializer[Any]):
     """How many rows are what; `problems` are the first rows that are not taken. Of the new ones
     `alone` are a source question each, since people rate them and no column `cluster` says which
-    belong together."""
+    belong together. Of rows that are taken as decided, `off_scale` answers are missing, of which
+    `missing` are the first."""
 
     rows = serializers.IntegerField()
     new = serializers.IntegerField()
@@ -80,6 +90,8 @@ class ReportSerializer(serializers.Serializer[Any]):
     conflicts = serializers.IntegerField()
     bad = serializers.IntegerField()
     problems = ProblemOfRowSerializer(many=True)
+    off_scale = serializers.IntegerField(default=0)
+    missing = MissingSerializer(many=True, default=[])
 
 
 class ImportSerializer(JobFields):

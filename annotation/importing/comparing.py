@@ -19,13 +19,15 @@ from formats.rows import BadRow
 @dataclass
 class Report:
     """What became of the rows of one import, counted; `bad` and `conflicts` name their place. Of
-    the new ones `alone` are clusters by themselves, since no column names one."""
+    the new ones `alone` are clusters by themselves, since no column names one. `off_scale` names
+    the answers that are missing since they are off their scale, by row, of rows that are taken."""
 
     new: int = 0
     unchanged: int = 0
     alone: int = 0
     bad: list[BadRow] = field(default_factory=list)
     conflicts: list[BadRow] = field(default_factory=list)
+    off_scale: list[BadRow] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -145,10 +147,12 @@ def sort_out(drafts: list[Draft], known: dict[str, Entry], report: Report) -> li
             known[draft.key] = Known({draft.digest}, _said(draft), decided=_decided(draft))
             fresh.append(draft)
             report.new += 1
+            report.off_scale += draft.off_scale()
         elif reason := _conflict(entry, draft):
             report.conflicts.append(draft.bad("key", reason))
         else:
             report.unchanged += 1
+            report.off_scale += draft.off_scale()
     return fresh
 
 

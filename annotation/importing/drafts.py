@@ -74,6 +74,11 @@ class Draft:
         """The row of this draft, turned down after all."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
+    def off_scale(self) -> Iterator[BadRow]:
+        """What of the decision is missing, to be told."""
+        for name, lacking in (self.decided.missing if self.decided else {}).items():
+            yield self.bad(name, answers.off_scale_in_words(lacking["said"]))
+
 
 class _Fault(ValueError):
     def __init__(self, field: str, reason: str) -> None:
@@ -128,7 +133,8 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
         raise _Fault(task.awaits, "is empty or missing; what is right of an item is said of it.")
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*answers.columns(task)} if known else set()
-    apart |= {field.name for field in task.fields} if decided else set()
+    # What is off its scale is no answer, and stays with the item as it was given.
+    apart |= {one.name for one in task.fields} - decided.missing.keys() if decided else set()
     return Draft(
         row=row,
         key=_key(words["key"] or _key_by_text(task, texts)),

@@ -291,4 +291,5 @@ def _record(project: Project, report: Report, accept: bool, member: Membership |
         unchanged=report.unchanged,
         bad=len(report.bad),
         conflicts=len(report.conflicts),
+        off_scale=len(report.off_scale),
     )

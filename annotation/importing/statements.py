@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from annotation import fields, tasktypes
+from annotation.answers import off_scale, off_scale_in_words
 from annotation.errors import FieldError
 from annotation.fitting import NUMBERS
 from formats.rows import BadRow, Row
@@ -26,8 +27,6 @@ PREFIX = "answers."
 ALIAS_LENGTH = 80
 COMMENT_LENGTH = 10_000
 LARGEST_REVISION = 2_147_483_647
-LARGEST_NUMBER = 10**15
-OFF_SCALE = "off_scale"
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 
 
@@ -64,7 +63,7 @@ class Statement:
     def off_scale(self) -> Iterator[BadRow]:
         """What of the row is missing, to be told."""
         for name, lacking in self.missing.items():
-            yield self.bad(name, f"{lacking['said']} is off its scale, so this answer is missing.")
+            yield self.bad(name, off_scale_in_words(lacking["said"]))
 
 
 class _Fault(ValueError):
@@ -156,34 +155,13 @@ def _said(
     task: tasktypes.TaskType, given: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The answers, and those that are missing, of fields that were asked."""
-    off = _off_scale(task, given)
+    off = off_scale(task, given)
     answers = _cleaned(_without(task, off), {**given, **dict.fromkeys(off)})
     if off and not any(one.name in answers for one in task.fields if one.kind in NUMBERS):
         _cleaned(task, given)  # raises: no number is left
     said = {one.name: one.said(answers[one.name]) for one in task.fields if one.name in answers}
     unasked = {one.name for one in task.fields if one.when and not one.when.holds(said)}
     return answers, {name: one for name, one in off.items() if name not in unasked}
-
-
-def _off_scale(task: tasktypes.TaskType, given: dict[str, object]) -> dict[str, dict[str, Any]]:
-    """The numbers that are none of their field's, by field."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in task.fields:
-        number = _number(given[one.name]) if one.kind in NUMBERS else None
-        if number is not None and number not in [option.value for option in one.options]:
-            found[one.name] = {"cause": OFF_SCALE, "said": number}
-    return found
-
-
-def _number(value: object) -> int | float | None:
-    """None if it is none, or beyond all scales."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(str(value))
-    except ValueError:
-        return None
-    if not abs(number) < LARGEST_NUMBER:
-        return None
-    return int(number) if number.is_integer() else number
 
 
 def _without(task: tasktypes.TaskType, missing: Collection[str]) -> tasktypes.TaskType:

@@ -71,11 +71,12 @@ def _note(job: Job, count: int) -> None:
 
 
 def _told(job: Job, report: importing.Report) -> dict[str, Any]:
-    """The counts, and the rows that were not taken: the first of them, and all as files."""
+    """The counts, the rows that were not taken, and what is missing of others: the first of them,
+    and all as files."""
     told = [*islice(_problems(job, report), SHOWN)]
     programs.alive()
     with places.problems(job).open("w", encoding="utf-8", newline="") as stream:
-        write_csv(_problems(job, report), COLUMNS, stream)
+        write_csv(chain(_problems(job, report), _missing(job, report)), COLUMNS, stream)
     return {
         "rows": report.rows,
         "new": report.new,
@@ -84,6 +85,8 @@ def _told(job: Job, report: importing.Report) -> dict[str, Any]:
         "conflicts": len(report.conflicts),
         "bad": len(report.bad),
         "problems": told,
+        "off_scale": len(report.off_scale),
+        "missing": [*islice(_missing(job, report), SHOWN)],
         "mend": bool(told) and _write_rows(job, [*report.bad, *report.conflicts]),
     }
 
@@ -91,16 +94,24 @@ def _told(job: Job, report: importing.Report) -> dict[str, Any]:
 def _problems(job: Job, report: importing.Report) -> Iterator[dict[str, Any]]:
     """Each problem, in the order of the rows, with the names that the file has for its fields;
     `place` is that of the row in the file to mend."""
-    own = places.given(job).name
     kinds = chain((("bad", row) for row in report.bad), (("changed", r) for r in report.conflicts))
     found = sorted(kinds, key=lambda pair: (pair[1].file, pair[1].line))
     spots: dict[tuple[str, int], int] = {}
     for kind, row in found:
         place = spots.setdefault((row.file, row.line), len(spots) + 1)
-        file = job.result["name"] if row.file == own else row.file
-        field = job.result["columns"].get(row.field) or row.field
-        cells = (place, kind, file, row.line, field, row.reason)
-        yield dict(zip(COLUMNS, cells, strict=True))
+        yield _named(job, place, kind, row)
+
+
+def _missing(job: Job, report: importing.Report) -> Iterator[dict[str, Any]]:
+    """Each answer that is missing of a row that is taken, which is in no file to mend."""
+    return (_named(job, None, "missing", row) for row in report.off_scale)
+
+
+def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any]:
+    """A row with the names that the person gave to the file and to its columns."""
+    file = job.result["name"] if row.file == places.given(job).name else row.file
+    field = job.result["columns"].get(row.field) or row.field
+    return dict(zip(COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
 
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:

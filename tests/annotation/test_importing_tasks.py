@@ -138,6 +138,53 @@ def test_a_row_that_was_decided_otherwise_is_a_conflict_and_changes_nothing(
     assert Resolution.objects.get().value == "error"
 
 
+RATINGS = {**RATED, "naturalness": 3, "relatedness": 2, "correctness": 1}
+
+
+def test_a_number_off_its_scale_is_missing_and_the_others_are_taken_as_decided(
+    tmp_path: Path,
+) -> None:
+    row = {**RATINGS, "relatedness": 9, "source": "made up"}
+    said = imported(tmp_path, "rating", row, accept=True, errors=tmp_path / "told.csv")
+    assert "missing: items.jsonl, line 1, relatedness: 9 is off its scale" in said
+    assert "1 rows: 1 imported, 0 unchanged, 0 in conflict, 0 bad" in said
+    assert "Missing, since off their scale: 1." in said
+    assert "relatedness" in (tmp_path / "told.csv").read_text()
+    held = Resolution.objects.get()
+    assert (held.value, held.values) == ("3/-/1", {"naturalness": 3, "correctness": 1})
+    assert held.item.fields == {"relatedness": 9, "source": "made up"}
+    again = imported(tmp_path, "rating", row, accept=True)
+    assert "0 imported, 1 unchanged" in again
+    assert "missing: items.jsonl, line 1, relatedness: 9 is off its scale" in again
+
+
+def test_without_the_number_that_decides_the_others_are_held_true(tmp_path: Path) -> None:
+    imported(tmp_path, "rating", {**RATINGS, "correctness": "0"}, accept=True)
+    held = Resolution.objects.get()
+    assert (held.value, held.values) == ("3/2/-", {"naturalness": 3, "relatedness": 2})
+    points = dict.fromkeys(("m2", "m3", "m4", "m5"), 0)
+    row = {"key": "b", "prompt": "Sum?", "gold": "4", "response": "5", "m1": 7, **points}
+    imported(tmp_path, "rubric-scoring", row, accept=True, project="q")
+    held = Resolution.objects.get(item__key="b")
+    assert (held.value, held.values) == ("-", points)
+
+
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        ({"naturalness": 9, "relatedness": 9, "correctness": 9}, "naturalness"),
+        ({"relatedness": "four"}, "relatedness"),
+        ({"correctness": ""}, "correctness"),
+    ],
+)
+def test_a_decision_without_any_number_or_with_words_for_one_is_a_bad_row(
+    tmp_path: Path, change: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(CommandError, match="No row can be used"):
+        imported(tmp_path, "rating", {**RATINGS, **change}, accept=True, errors=tmp_path / "bad")
+    assert f",{field}," in (tmp_path / "bad").read_text()
+
+
 def published(tmp_path: Path, **options: Any) -> Item:
     row = {
         "input": "Write a sum.",

@@ -125,6 +125,30 @@ def test_where_people_rate_the_page_asks_which_items_belong_together(lead: Clien
     assert Item.objects.values("cluster").distinct().count() == 2
 
 
+def test_a_decided_answer_off_its_scale_is_missing_and_told_by_its_row(lead: Client) -> None:
+    Project.objects.update(task_type=importing.task_type_version("rating"))
+    texts = {"prompt": "Which animal?", "gold": "A heron", "response": "A bird"}
+    numbers = {"naturalness": "3", "relatedness": "9", "correctness": "2"}
+    job = send(lead, table(["a", *texts.values(), *numbers.values()],
+                           header=["key", *texts, *numbers]))  # fmt: skip
+    columns = {f"columns-of-{name}": name for name in ("key", *texts)} | {"columns-accept": "on"}
+    assert lead.post(f"{PAGE}{job.result['number']}/", columns).status_code == 302
+    shown = page(lead, job)
+    assert "Answers that are missing" in shown
+    assert "Import 1 item" in shown
+    assert "Rows that cannot be taken" not in shown
+    assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 0}
+    said = api_client(job.member).get(f"/api/v1/projects/fbi/imports/{job.result['number']}/")
+    why = {"line": 2, "field": "relatedness", "reason": "9 is off its scale, so this answer is"
+           " missing."}  # fmt: skip
+    assert (said.json()["report"]["off_scale"], said.json()["report"]["missing"]) == (
+        1, [{"file": "items.csv", **why}]
+    )  # fmt: skip
+    told = lead.get(f"{PAGE}{job.result['number']}/problems.csv").getvalue().decode()
+    assert 'missing,items.csv,2,relatedness,"9 is off its scale' in told
+    assert Item.objects.get().fields == {"relatedness": "9"}
+
+
 def test_the_same_file_again_changes_nothing_and_says_so(lead: Client) -> None:
     imported(lead, send(lead, keyed("a", "b")))
     again = send(lead, keyed("a", "b"), "again.csv")

@@ -96,7 +96,8 @@ class Command(BaseCommand):
     ) -> None:
         problems = [("bad", row) for row in report.bad]
         problems += [("conflict", row) for row in report.conflicts]
-        files.tell(problems, self.stderr, file)
+        missing = [("missing", row) for row in report.off_scale]
+        files.tell([*problems, *missing], self.stderr, file)
         if options["mend"] and problems:
             starts = {row.line for _, row in problems}
             files.write(options["mend"], picked(form, options["path"], starts))
@@ -108,6 +109,11 @@ class Command(BaseCommand):
             f"{slug}: {report.rows:,} rows: {report.new:,} {verb}, {report.unchanged:,} unchanged, "
             f"{len(report.conflicts):,} in conflict, {len(report.bad):,} bad."
         )
+        if report.off_scale:
+            self.stdout.write(
+                f"Missing, since off their scale: {len(report.off_scale):,}. What was given is kept"
+                " among the fields of the items."
+            )
         if report.alone:
             again = "" if dry_run else " in a new project, since what is imported stays"
             self.stdout.write(

@@ -71,22 +71,67 @@ def limited(
 
 
 def refused(words: str, sent: Iterable[str]) -> str:
-    """The parameter of those sent that a provider's refusal names; "" if it names none.
+    """The parameter of those sent that a provider's refusal names as one; "" if it names none.
 
-    A plain word must stand in quotes or before a colon, since "stop" or "user" may be meant as
-    words. A limit of tokens counts only where it is not supported: one that is too large for a
-    prompt says nothing of other prompts.
+    In quotes, or in the path of a field, goes before what a sentence says of it without: any word
+    may be meant as a word. What a refusal says to use is not what it refuses. A limit of tokens
+    counts only where it is not taken at all: one that is too large for a prompt says nothing of
+    other prompts.
     """
-    return next((name for name in sent if _is_refused(name, words)), "")
+    told, names = _USE.sub(" ", words), [*sent]
+    if not _NOT_TAKEN.search(words):
+        names = [name for name in names if name not in LIMITS]
+    ways = (_is_marked, _is_said)
+    return next((name for is_named in ways for name in names if is_named(name, told)), "")
 
 
-def _is_refused(name: str, words: str) -> bool:
-    if name in LIMITS and not re.search("unsupported|not support", words, re.I):
-        return False
-    said = re.escape(name)
-    if name == "temperature" or re.search("[_A-Z]", name):
-        return bool(re.search(rf"(?<![\w/-]){said}(?![\w/-])", words))
-    return bool(re.search(rf"[`'\"]{said}[`'\"]|(?<![\w/-]){said}:", words))
+_NOT_TAKEN = re.compile(
+    "unsupported|not (be )?support|deprecat|unknown name|unrecogni[sz]ed|not permitted", re.I
+)
+_USE = re.compile(r"(?<!not )\buse\s+(the\s+)?([`'\"]?)[\w.]+\2(\s+instead)?", re.I)
+_REFUSES = (
+    "support|deprecat|allow|permi|accept|specif|recogni|remov|unavailable|only|must|should|unknown"
+    "|invalid|unexpected|extra"
+)
+
+
+def _is_marked(name: str, words: str) -> bool:
+    """Whether it stands in quotes, in the path of a field, or at the start before a colon."""
+    said = _spelled_as(name)
+    quoted = rf"[`'\"](?:\w+\.)*(?:{said})[`'\"]"
+    path = rf"(?i:generation_?config)\.(?:{said})(?!\w)"
+    headed = rf"(?:^|[:;,.(\[>]\s*)(?:\w+\.)*(?:{said}):"
+    return bool(re.search(f"{quoted}|{path}|{headed}", words))
+
+
+def _is_said(name: str, words: str) -> bool:
+    """Whether a sentence says of it that it is not taken."""
+    said = rf"(?<![\w/-])(?:{_spelled_as(name)})(?![\w/-])"
+    called = rf"(?i:parameter|argument|argument supplied|field|invalid value for):?\s+{said}"
+    if re.search(called, words):
+        return True
+    if re.search("[_A-Z]", name):
+        return bool(re.search(said, words) and re.search(_REFUSES, words, re.I))
+    invalid = rf"(?i:unsupported|invalid|unknown)\s+{said}\s*(?:[:=,.]|parameter|value|$)"
+    verb = r"(?:is|was|must|may|should|has|does|can(?:not)?)\b"
+    told = rf"{said}(?:\s+(?:parameter|value|setting))?\s+{verb}[^.;]{{0,60}}?\b(?i:{_REFUSES})"
+    never = rf"(?i:not (?:use|set|specify|support|accept|allow|take)(?: the| a)?)\s+{said}"
+    # "user" and "stop" are said of much else.
+    return name == "temperature" and bool(re.search(f"{invalid}|{told}|{never}", words))
+
+
+def _spelled_as(name: str) -> str:
+    """How messages may spell a parameter: as we do, or as the protocol of Gemini does."""
+    camel = re.sub("_(.)", lambda found: found[1].upper(), name)
+    return "|".join(map(re.escape, dict.fromkeys((name, camel, *_ALSO.get(name, ())))))
+
+
+# Beside those in capitals within, which are made of ours.
+_ALSO = {
+    "max_tokens": ("maxOutputTokens", "max_output_tokens"),
+    "maxOutputTokens": ("max_output_tokens",),
+    "stop": ("stopSequences", "stop_sequences"),
+}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -200,7 +201,15 @@ def provider_words(body: bytes) -> tuple[str, str]:
     words = inner.get("message") or inner.get("detail") or text
     details = inner.get("details")
     exact = details.get("error_code") if isinstance(details, dict) else None
-    return str(words), str(exact or inner.get("code") or inner.get("type") or "")
+    return _with_field(str(words), inner.get("param")), str(
+        exact or inner.get("code") or inner.get("type") or ""
+    )
+
+
+def _with_field(words: str, field: object) -> str:
+    """The words, and which field they are about where they do not name it."""
+    named = isinstance(field, str) and re.search(rf"[`'\"]{re.escape(field)}[`'\"]", words)
+    return f"{words} (param: '{field}')" if isinstance(field, str) and not named else words
 
 
 def usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ import pytest
 
 from judging.providers import PROVIDERS
 from judging.providers.parameters import UNKNOWN, _file, family_of, laid_over, limited, refused
+from judging.providers.transport import provider_words
 
 OPENAI, ANTHROPIC, GEMINI = "openai_compatible", "anthropic", "gemini"
 
@@ -105,10 +106,30 @@ def test_each_family_has_a_source_with_a_year_and_fits_what_it_is_called_for() -
         ("Unsupported parameter: 'max_tokens' is not supported with this model. Use", "max_tokens"),
         ("`top_p` cannot be specified for this model", "top_p"),
         ("seed: Extra inputs are not permitted", "seed"),
+        ("temperature: range: 0..1", "temperature"),
+        ("Temperature is off. The parameter temperature has no effect here", "temperature"),
+        ("temperature is not supported by this model", "temperature"),
+        ("This model does not support temperature", "temperature"),
+        ("You cannot use temperature with this model", "temperature"),
+        ("The temperature parameter is deprecated", "temperature"),
+        ("Unrecognized request argument supplied: top_p", "top_p"),
+        ("Unsupported value. (param: 'temperature')", "temperature"),
+        ("max_tokens and top_p: `top_p` is deprecated, use temperature", "top_p"),
+        # As Gemini spells them.
+        ("generationConfig.temperature must be 1 for this model", "temperature"),
+        ("* GenerateContentRequest.generation_config.top_p: is out of range", "top_p"),
+        ("maxOutputTokens is not supported for this model", "max_tokens"),
+        ("Unknown name \"maxOutputTokens\" at 'generation_config': Cannot find", "max_tokens"),
+        ("'topP' is not supported", "top_p"),
+        ("Invalid value at 'generation_config.stop_sequences'", "stop"),
         # Words that are not meant, another's parameter, and what is the fault of one prompt.
         ("User location is not supported. Please stop.", ""),
         ("There is no model bytedance/seed-oss.", ""),
         ("the temperatures of 7 regions", ""),
+        ("The prompt was flagged: the temperature of the reactor rises", ""),
+        ("invalid input: what is the temperature in Rome", ""),
+        ("The user is not allowed to ask this model", ""),
+        ("maxOutputTokens of 9000 is beyond the prompt's limit", ""),
         ("'top_k' is not supported", ""),
         ("'max_tokens' is too large: 1024. The maximum context length is 2048 tokens", ""),
         ("this cannot be asked", ""),
@@ -118,3 +139,14 @@ def test_a_refusal_names_a_parameter_that_was_sent(words: str, name: str) -> Non
     sent = ["max_tokens", "temperature", "top_p", "seed", "stop", "user"]
     assert refused(f"The provider answered 400: {words}", sent) == name
     assert refused(words, []) == ""
+
+
+def test_a_refusal_whose_field_stands_beside_its_words_names_it() -> None:
+    body = b'{"error": {"message": "Unsupported value.", "param": "temperature"}}'
+    words, _ = provider_words(body)
+    assert words == "Unsupported value. (param: 'temperature')"
+    assert refused(words, ["temperature"]) == "temperature"
+    body = b'{"error": {"message": "`temperature` is deprecated.", "param": "temperature"}}'
+    assert provider_words(body)[0] == "`temperature` is deprecated."
+    body = b'{"error": {"message": "Too long: the temperature rose.", "param": "messages"}}'
+    assert refused(provider_words(body)[0], ["temperature"]) == ""

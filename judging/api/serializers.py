@@ -186,7 +186,8 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
 
     `unattended`: something is due and no worker is alive. `paused_until`: the evaluator
     asked not to be called before. `steps` can be taken now. `refused` is a parameter of ours that
-    the evaluator refused: `ask-without/` starts the same run without it. `run.spent` leaves out
+    the evaluator refused: `ask-without/` starts the same run without it, or with the same limit as
+    `instead`, which is what the evaluator says to send in its place. `run.spent` leaves out
     what replies of an unknown price cost; `paid` says how many there are.
     """
 
@@ -200,6 +201,7 @@ class WatchedRunSerializer(serializers.Serializer[Watched]):
     steps = serializers.ListField(child=serializers.CharField())
     pace = RunPaceSerializer()
     refused = serializers.CharField(allow_blank=True)
+    instead = serializers.CharField(allow_blank=True)
     paid = PaidSerializer(source="run.counted.paid")
 
 

@@ -4,6 +4,7 @@ What is counted is kept until it changes. While a worker asks, that is all the t
 counts, once for all who look, and never for more than a small part of its time.
 """
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from django.utils import timezone
 from judging.engine import living
 from judging.models import Outcome, Reading, Reply, Request, Run
 from judging.prompts import frames
+from judging.providers.prices import LIMITS
 from judging.running import runs, steering, tallies
 from judging.running.runs import MOST_WORDS
 
@@ -86,7 +88,7 @@ class Watched:
     that failed, and of those that wait for another try. `unattended`: something is due and no
     worker is alive. `paused_until`: the evaluator asked not to be called before; None if it
     did not. `steps` can be taken now. `refused` is a parameter of ours that the evaluator refused,
-    "" for none.
+    "" for none, and `instead` the one that it says to send in its place.
     """
 
     run: Run
@@ -99,6 +101,18 @@ class Watched:
     steps: list[str]
     pace: Pace = Pace()
     refused: str = ""
+    instead: str = ""
+
+    @property
+    def leaves_no_limit(self) -> bool:
+        """Whether answers could be as long as the provider lets them without what is refused."""
+        return self.refused in LIMITS and not self.instead
+
+    @property
+    def mended(self) -> str:
+        """The parameters by which a new endpoint is not refused, as JSON."""
+        kept = {self.instead: self.run.sends()[self.refused]} if self.instead else {}
+        return json.dumps({self.refused: None, **kept})
 
 
 def watch(run: Run) -> Watched:
@@ -109,7 +123,7 @@ def watch(run: Run) -> Watched:
     paused_until = run.endpoint.paused_until if paused else None
     counted = _counted(run, now)
     unattended = paused_until is None and _unattended(run, now)
-    refused = runs.refused_parameter(run, counted.failed)
+    refused, instead = runs.refused_parameter(run, counted.failed)
     return Watched(
         run=run,
         progress=counted.progress,
@@ -123,6 +137,7 @@ def watch(run: Run) -> Watched:
         ),
         pace=Pace() if unattended else _pace(run, counted, now),
         refused=refused,
+        instead=instead,
     )
 
 

@@ -1,6 +1,7 @@
 """One call to an endpoint outside of runs: does it answer, how fast, at what cost?"""
 
 import asyncio
+import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from judging.models import Endpoint
 from judging.providers import PROVIDERS, Answer, Target, body_of, connect, parameters_of
 from judging.providers.errors import EvaluatorError, Rejected, fit_to_show
 from judging.providers.keys import key_from
-from judging.providers.parameters import refused
+from judging.providers.parameters import instead_of, refused
 from judging.providers.prices import cost
 
 SCHEMA = {
@@ -76,7 +77,10 @@ def ask(endpoint: Endpoint, now: datetime) -> Tried:
 
 def _remedy(endpoint: Endpoint, words: str) -> str:
     """What to do where the evaluator refused one of our parameters."""
-    name = refused(words, parameters_of(endpoint.pinned()))
+    sent = parameters_of(endpoint.pinned())
+    name = refused(words, sent)
+    if instead := instead_of(words, name):
+        return f" Set the parameters {json.dumps({name: None, instead: sent[name]})}."
     return f' Set the parameters {{"{name}": null}} to ask without it.' if name else ""
 
 

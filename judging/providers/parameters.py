@@ -85,6 +85,13 @@ def refused(words: str, sent: Iterable[str]) -> str:
     return next((name for is_named in ways for name in names if is_named(name, told)), "")
 
 
+def instead_of(words: str, name: str) -> str:
+    """The limit of tokens that a refusal of another one says to use; "" if it says none."""
+    limits = "|".join(LIMITS)
+    found = re.search(rf"(?i:\buse)\s+(?i:the\s+)?[`'\"]?({limits})(?!\w)", words)
+    return found[1] if found and name in LIMITS and found[1] != name else ""
+
+
 _NOT_TAKEN = re.compile(
     "unsupported|not (be )?support|deprecat|unknown name|unrecogni[sz]ed|not permitted", re.I
 )

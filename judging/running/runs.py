@@ -23,7 +23,7 @@ from judging.preparing.drawing import Drawn
 from judging.prompts import frames
 from judging.prompts.declaring import MAX_SAMPLES
 from judging.providers.errors import Rejected
-from judging.providers.parameters import refused
+from judging.providers.parameters import instead_of, refused
 from judging.querysets import BY_HAND
 from judging.running import budgeting, deriving
 from judging.running.moving import move, record
@@ -163,7 +163,8 @@ def clone(
 
 def ask_without(run: Run, member: Membership | None) -> Run:
     """A new run in the place of this one, which is cancelled if it did not end: over the very
-    texts that it pinned, without the parameter that its evaluator refused.
+    texts that it pinned, without the parameter that its evaluator refused, or with the limit of
+    tokens by the name that the refusal says to use.
 
     Raises `Refused` where none was refused, and like `start`.
     """
@@ -172,14 +173,15 @@ def ask_without(run: Run, member: Membership | None) -> Run:
         # One of two that press at the same moment.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         failed = Request.objects.wanted_by(run).filter(state="failed").words()
-        name = refused_parameter(run, failed[:MOST_WORDS])
+        name, instead = refused_parameter(run, failed[:MOST_WORDS])
         if not name:
             raise Refused(
                 f"No parameter of run {run.number} was refused, or it is cancelled, or another run"
                 " asks the same without it."
             )
         own = pins.own(run.pinned)
-        own = replace(own, parameters={**own.parameters, name: None})
+        kept = {instead: run.sends()[name]} if instead else {}
+        own = replace(own, parameters={**own.parameters, name: None, **kept})
         copy = _draft_as(run, run.endpoint, member, cap=cap, occasion=run.occasion, own=own)
         if run.pinned.get(PILOT):
             copy.pinned[PILOT], copy.archived_at = True, timezone.now()
@@ -190,25 +192,29 @@ def ask_without(run: Run, member: Membership | None) -> Run:
             allowed=run.while_labelling,
             instead_of=run.number,
             without=name,
+            **({"with": instead} if instead else {}),
         )
         if run.finished_at is None:
             open_states = {Run.State.RUNNING, Run.State.PAUSED}
-            reason = f"Run {copy.number} asks the same without {name}."
+            way = f"with {instead} in the place of" if instead else "without"
+            reason = f"Run {copy.number} asks the same {way} {name}."
             move(run, open_states, Run.State.CANCELLED, member, reason=reason)
     return copy
 
 
-def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> str:
+def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     """The parameter of ours that the evaluator refused, by cause and message of `failed` requests
-    of the run; "" if it refused none, the run is cancelled, or another one took its place."""
+    of the run, and the one to send in its place, "" for none; both "" if it refused none, the run
+    is cancelled, or another one took its place."""
     if run.state not in TRIED:
-        return ""
+        return "", ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
-    name = next(filter(None, (refused(one, run.sends()) for one in words)), "")
-    instead = Event.objects.filter(
+    said = ((refused(one, run.sends()), one) for one in words)
+    name, told = next((pair for pair in said if pair[0]), ("", ""))
+    taken = Event.objects.filter(
         project=run.project_id, kind="run started", data__instead_of=run.number
     )
-    return "" if name and instead.exists() else name
+    return ("", "") if not name or taken.exists() else (name, instead_of(told, name))
 
 
 def _as_pinned(

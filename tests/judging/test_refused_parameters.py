@@ -143,6 +143,46 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
 
 
 @pytest.mark.django_db
+def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
+    project: Project, program: Client, browser: Client
+) -> None:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(NOBODY, parameters={"max_tokens": 300}))
+    runs.plan(run)
+    words = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    fail(run, Rejected(f"The provider answered 400: Unsupported parameter: {words}"), number=1)
+    shown = text(browser.get(page(1)))
+    assert "Ask with max_completion_tokens" in shown
+    assert "{&quot;max_tokens&quot;: null, &quot;max_completion_tokens&quot;: 300}" in shown
+    assert "No limit of tokens holds then" not in shown
+    said = program.get(f"/api/v1{page(1)}").json()
+    assert (said["refused"], said["instead"]) == ("max_tokens", "max_completion_tokens")
+    copy = runs.ask_without(run, None)
+    assert copy.sends() == {"temperature": 0, "max_completion_tokens": 300}
+    run.refresh_from_db()
+    assert run.reason == (
+        "Run 2 asks the same with max_completion_tokens in the place of max_tokens."
+    )
+    started = Event.objects.get(kind="run started", subject="run 2")
+    assert (started.data["without"], started.data["with"]) == (
+        "max_tokens", "max_completion_tokens"
+    )  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
+    project: Project, browser: Client
+) -> None:
+    make_items(project, 2)
+    run = make_run(project, make_endpoint(NOBODY, parameters={"max_tokens": 300}))
+    runs.plan(run)
+    fail(run, Rejected("The provider answered 400: 'max_tokens' is not supported."), number=1)
+    shown = text(browser.get(page(1)))
+    assert "Ask without max_tokens" in shown
+    assert "No limit of tokens holds then" in shown
+
+
+@pytest.mark.django_db
 def test_who_resumes_is_not_stopped_a_second_time(project: Project) -> None:
     make_items(project, 5)
     run = make_run(project, make_endpoint(NOBODY))

@@ -34,13 +34,15 @@ class CapSerializer(serializers.Serializer[Any]):
 
 class SpendingSerializer(serializers.Serializer[Spending]):
     """What a run cost: `unknown` of its `replies` came at an unknown price, and took so many
-    `unknown_tokens`. `spent` is null where nothing is known."""
+    `unknown_tokens`. `spent` is null where nothing is known; `counted` is what is held against caps
+    all the same: where there are prices, what was reserved for a reply that tells no tokens."""
 
     run = serializers.IntegerField(source="run.number")
     endpoint = serializers.CharField(source="run.endpoint.name")
     strategy = serializers.CharField(source="run.strategy.slug")
     cap = _cap_field(source="run.cap")
     spent = _money(allow_null=True)
+    counted = _money(source="run.spent")
     reserved = _money(source="run.reserved")
     replies = serializers.IntegerField(source="paid.replies")
     unknown = serializers.IntegerField(source="paid.unknown")

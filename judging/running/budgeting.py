@@ -64,10 +64,12 @@ class Standing:
 
 
 def in_words(spent: Decimal, paid: Paid) -> str:
-    """What is spent, for people: an unknown price is no 0, and a price of 0 is no unknown one."""
+    """What is spent, for people: an unknown price is no 0, and a price of 0 is no unknown one. What
+    was reserved for replies that tell no tokens counts against caps all the same."""
     tokens = f" ({paid.tokens:,} tokens)" if paid.tokens else ""
     if paid.is_unknown:
-        return f"unknown{tokens}"
+        counted = f", at most {money(spent)} counted" if spent else ""
+        return f"unknown{counted}{tokens}"
     said = money(spent) if spent or paid.charged or not paid.replies else "free"
     if not paid.unknown:
         return said

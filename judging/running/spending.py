@@ -46,9 +46,13 @@ def foreseen(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
 def money(amount: Decimal) -> str:
     """An amount in words for people, without zeros at the end: six decimals, and four digits of
     what is less than a thousandth, so that it does not look like nothing."""
-    places = max(6, 3 - amount.adjusted()) if amount else 0
+    places = _places(amount) if amount else 0
     said = f"{amount:,.{places}f}"
     return said.rstrip("0").rstrip(".") if places else said
+
+
+def _places(amount: Decimal) -> int:
+    return max(6, 3 - amount.adjusted())
 
 
 def about(amount: Decimal | float) -> str:
@@ -117,12 +121,21 @@ def _why_stuck(run: Run, price: Decimal) -> str:
     held = Run.objects.get(pk=run.pk)
     budget = Budget.objects.filter(project_id=run.project_id).first()
     if held.cap is not None and held.cap < held.spent + price:
-        cap = money(held.cap)
-        return f"The next call would pass the run's cost cap of {cap}. Raise it to go on."
+        return _would_pass(f"the run's cost cap of {money(held.cap)}", held, price)
     if budget and budget.cap is not None and budget.cap < budget.spent + price:
-        cap = money(budget.cap)
-        return f"The next call would pass the project's budget of {cap}. Raise it to go on."
+        return _would_pass(f"the project's budget of {money(budget.cap)}", budget, price)
     return ""
+
+
+def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
+    """What would be passed, and what it has to be raised to, rounded up to what is written."""
+    counted = held.spent + held.reserved
+    needed = counted + price
+    needed = needed.quantize(Decimal(1).scaleb(-_places(needed)), ROUND_UP)
+    return (
+        f"The next call would pass {cap}: it may cost {money(price)}, and {money(counted)} is"
+        f" counted. Raise it to {money(needed)} or more to go on."
+    )
 
 
 def _sum(expression: Any) -> Round:

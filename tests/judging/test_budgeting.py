@@ -83,11 +83,31 @@ def test_replies_of_an_unknown_price_are_said_to_be_unknown(
     page = shown(browser)
     # Two replies of 100 tokens in and 50 out.
     assert "<dt>Spent</dt><dd>unknown (300 tokens)</dd>" in page
-    assert "2 of 2 replies came from endpoints whose prices were unknown" in page
+    assert "2 of 2 replies came at a cost that is unknown" in page
+    assert "what was reserved" not in page
     assert '<td class="number">unknown (300 tokens)</td>' in page
     number = Run.objects.get().number
     for address in ("/projects/fbi/runs/", f"/projects/fbi/runs/{number}/"):
         assert "unknown (300 tokens)" in browser.get(address).content.decode()
+
+
+def test_where_replies_tell_no_tokens_what_was_reserved_is_shown_as_counted(
+    browser: Client, project: Project
+) -> None:
+    make_items(project, 2)
+    prices = {"price_in": Decimal(0), "price_out": Decimal(10)}
+    run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", **prices))
+    runs.plan(run)
+    answer(run, tokens_in=None, tokens_out=None)
+    # For 2 answers of 1,024 tokens at most.
+    words = "unknown, at most 0.02048 counted"
+    page = shown(browser)
+    assert f"<dt>Spent</dt><dd>{words}</dd>" in page
+    assert f'<td class="number">{words}</td>' in page
+    assert "what was reserved for a reply counts in the place of its cost" in page
+    assert words in browser.get("/projects/fbi/runs/1/").content.decode()
+    [said] = browser.get(API).json()["runs"]
+    assert (said["spent"], Decimal(said["counted"])) == (None, Decimal("0.02048"))
 
 
 def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Project) -> None:
@@ -107,6 +127,8 @@ def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Pr
         ("0", Paid(2, 0, 0, 2), "0"),
         ("0", Paid(2, 2, 1500, 0), "unknown (1,500 tokens)"),
         ("0", Paid(2, 2, 0, 0), "unknown"),
+        ("0.25", Paid(2, 2, 0, 0), "unknown, at most 0.25 counted"),
+        ("0.25", Paid(2, 2, 40, 0), "unknown, at most 0.25 counted (40 tokens)"),
         ("0.25", Paid(3, 1, 150, 2), "0.25, unknown for 1 of 3 replies (150 tokens)"),
         ("1234.00003051", Paid(1, 0, 0, 1), "1,234.000031"),
         ("0.000030512345", Paid(1, 0, 0, 1), "0.00003051"),

@@ -1,5 +1,6 @@
 """The cost cap of design 3.11, down to the last digit and with workers that die."""
 
+import re
 import threading
 from decimal import Decimal
 
@@ -81,7 +82,22 @@ def test_a_run_that_cannot_pay_the_next_call_is_paused(project: Project) -> None
         pass
     assert money(run) == (0, Decimal("0.3"))
     assert run.state == Run.State.PAUSED
-    assert "would pass the run's cost cap of 0.35" in run.reason
+    assert run.reason == (
+        f"The next call would pass the run's cost cap of 0.35: it may cost {CALL:f}, and 0.3 is"
+        f" counted. Raise it to {CALL + Decimal('0.3'):f} or more to go on."
+    )
+
+
+def test_under_the_cap_that_is_named_the_next_call_goes_out(project: Project) -> None:
+    lead = make_member(project, role="lead")
+    run = capped(project, "0.35")
+    while answer(run, tokens_out=None):
+        pass
+    run.refresh_from_db()
+    told = re.search(r"Raise it to ([\d.]+) or more", run.reason)
+    assert told
+    runs.resume(run, lead, cap=Decimal(told[1]))
+    assert answer(run, number=1, tokens_out=None) == 1
 
 
 def test_a_run_that_reached_its_cap_goes_on_under_a_higher_one(project: Project) -> None:

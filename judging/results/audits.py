@@ -9,6 +9,7 @@ decides, the total of a score matrix, is people's.
 """
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,12 @@ from django.db.models.functions import Cast, Coalesce, Concat
 
 from annotation import answers, importing, seals, tasktypes, taxonomy
 from annotation.models import Item, Label, Membership, Project, Resolution
-from formats.rows import Row
+from formats.rows import BadRow, Row
 from judging.models import Call, Outcome, Reading, Run
 from judging.prompts import frames, placeholders
 from judging.prompts.frames import CallSpec
 from judging.querysets import CallQuerySet, OutcomeQuerySet
-from judging.replies import outputs
+from judging.replies import objects, outputs
 from judging.replies.folding import PARTS
 from judging.results import aligning_metrics
 from judging.results.aligning_metrics import Metric
@@ -35,6 +36,9 @@ from stats.lots import lot
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
+# Longer than a word, in scripts that write no spaces too.
+LONGEST_WORD = 20
+_FENCES = re.compile(r"\A\s*```[\w-]{0,20}\s|```\s*\Z")
 REFERENCE = "Reference answer that the evaluator saw:"
 # What people hold an explanation for; "open" is one that they hold for nothing yet.
 QUALITIES = ("correct", "insufficient", "wrong", "none")
@@ -92,8 +96,9 @@ def make(
     """Draw `n` items that all runs decided, and make an item of each explanation of each.
 
     The draw depends on seed and keys alone: the same again is nothing new, and a larger n adds to
-    what was drawn. The project is made if it is not there. Raises `Refused` for runs that explain
-    nothing or share no item, and for a project of another task type.
+    what was drawn. A reply that is only the JSON of a verdict has no explanation and is a bad row.
+    The project is made if it is not there. Raises `Refused` for runs that explain nothing or share
+    no item, and for a project of another task type.
     """
     for run in runs:
         _check(run)
@@ -104,11 +109,21 @@ def make(
     project = _project(into)
     task = tasktypes.of_version(project.task_type)
     rows = sorted(_rows(runs, drawn), key=lambda row: lot(f"audit\0{seed}\0{row['key']}"))
-    made = (Row("audit", number, row) for number, row in enumerate(rows, start=1))
+    made = (_made(number, row) for number, row in enumerate(rows, start=1))
     if any(run.project.sealed for run in runs):
         seals.seal(project, member.pk if member else None)
     report = importing.store(project, importing.check(made, task), member=member)
     return Made(project, len(drawn), len(shared), report)
+
+
+def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
+    if row["explanation"]:
+        return Row("audit", number, row)
+    reason = (
+        f"Run {row['run']} gave none for {row['item']}: its reply is only a verdict. Ask for an"
+        " explanation in words, or audit another run."
+    )
+    return BadRow("audit", number, "explanation", reason)
 
 
 def judged() -> QuerySet[Any]:
@@ -253,9 +268,8 @@ def _readings(run: Run, call: Call) -> list[Reading]:
 
 
 def _row(run: Run, call: Call, verdict: Verdict, truth: Truth) -> dict[str, Any]:
-    outcome, reply = call.outcome, call.request.reply
+    outcome = call.outcome
     texts, slug = outcome.revision.texts, run.project.slug
-    explained = (reading.explanation.strip() for reading in _readings(run, call))
     # Of one sample alone the key is as short as ever, so that an audit can be made again.
     sample = f"/{call.sample + 1}" if run.samples > 1 else ""
     return {
@@ -264,7 +278,7 @@ def _row(run: Run, call: Call, verdict: Verdict, truth: Truth) -> dict[str, Any]
         "cluster": f"{slug}/{outcome.cluster}",
         "input": _input(run.asked(), texts),
         "response": _response(run.asked(), texts),
-        "explanation": next(filter(None, explained), "") or reply.text,
+        "explanation": _explanation(run, call),
         "verdict": verdict.words,
         "verdict_right": f"{'Yes' if verdict.is_right else 'No'}: {verdict.how}.",
         "truth": _truth(run, outcome, truth),
@@ -277,6 +291,37 @@ def _row(run: Run, call: Call, verdict: Verdict, truth: Truth) -> dict[str, Any]
         "verdict_is_right": verdict.is_right,
         **({"sample": call.sample + 1} if sample else {}),
     }
+
+
+def _explanation(run: Run, call: Call) -> str:
+    """What was read as one, else the reply as it came; "" if that is the JSON of a verdict."""
+    read = (reading.explanation.strip() for reading in _readings(run, call))
+    text = call.request.reply.text
+    return next(filter(None, read), "") or ("" if _is_bare(run.asked(), text) else text)
+
+
+def _is_bare(strategy: Strategy, text: str) -> bool:
+    """Whether a reply is one JSON object, in a code block or not, without words beside the answer:
+    models also call their explanation otherwise."""
+    fields = objects.whole(_FENCES.sub("", text))
+    output = outputs.OUTPUTS.get(strategy.step(strategy.last_step).output)
+    answers_in = output.keys(strategy) if output else frozenset()
+    beside = [
+        value
+        for name, value in fields.items()
+        if name not in answers_in or not isinstance(value, str)
+    ]
+    said = (one.strip() for one in _strings(beside))
+    return bool(fields) and not any(" " in one or len(one) > LONGEST_WORD for one in said)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The texts in lists and objects, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(one)
 
 
 def _key(key: str) -> str:

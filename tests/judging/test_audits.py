@@ -209,6 +209,29 @@ def test_a_reply_without_a_parsed_explanation_is_shown_as_it_came(project: Proje
     assert items()[0].revision().texts["explanation"] == "[[4]]"
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ['{"score": 4}', '```json\n{"score": 4}\n```', ' {"explanation": " ", "score": 4}\n'],
+)
+def test_the_json_of_a_verdict_alone_is_no_explanation(project: Project, reply: str) -> None:
+    run = judged(project, reply)
+    [bad] = audit(project, run, n=1).report.bad
+    assert not items()
+    assert bad.field == "explanation"
+    assert bad.reason.startswith(f"Run {run.number} gave none for item-")
+    # The other run explains the same items.
+    assert audit(project, judged(project), run).report.new == 3
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ['{"score": 4, "reason": "A leg is missing."}', 'A leg is missing. {"score": 4}'],
+)
+def test_words_beside_a_verdict_are_shown_as_they_came(project: Project, reply: str) -> None:
+    audit(project, judged(project, reply), n=1)
+    assert "A leg is missing." in items()[0].revision().texts["explanation"]
+
+
 def test_a_long_key_stays_a_key_of_its_own() -> None:
     project = make_project("p" * 60)
     [item] = make_items(project, 1, key="k" * 190)

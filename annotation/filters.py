@@ -1,16 +1,19 @@
 """What a list of items or labels can be narrowed to, on the page and in the API alike."""
 
 import json
+import re
 from typing import Any
 
 import django_filters as filters
 from django import forms
+from django.core.exceptions import ValidationError
 
-from annotation import taxonomy
+from annotation import tasktypes, taxonomy
 from annotation.importing import flagging
 from annotation.leads import behind
 from annotation.models import Item, Label, Project, Resolution
 from annotation.querysets import ItemQuerySet, LabelQuerySet
+from annotation.tasktypes import TaskType
 
 UNRESOLVED = "none"
 TESTS = [("tests", "Neither repeats nor for practice")]
@@ -34,6 +37,14 @@ def _object(text: str) -> dict[str, Any] | None:
         return None
     # A NUL is in nothing that is stored, and PostgreSQL refuses to look for it.
     return found if isinstance(found, dict) and b"\\u0000" not in plain else None
+
+
+def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
+    """Whether a label can say so: what decides, several joined by "/", numbers, or a total."""
+    number = r"(-|-?\d+(\.\d+)?)"
+    if task.rates:
+        return bool(re.fullmatch(rf"{number}(/{number})*", value, re.ASCII))
+    return all(part in offered for part in value.split("/"))
 
 
 class ItemFilter(filters.FilterSet):
@@ -68,6 +79,27 @@ class ItemFilter(filters.FilterSet):
     class Meta:
         model = Item
         fields: list[str] = []
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        super().__init__(*args, **values)
+        self.form.fields["resolution"].validators.append(self._check_resolution)
+
+    def _check_resolution(self, value: str) -> None:
+        """Refuse what nothing could be held for in the project of the items, as far as there are
+        any."""
+        first = self.queryset.order_by().values("project")[:1]
+        project = Project.objects.filter(pk__in=first).select_related("task_type").first()
+        if value == UNRESOLVED or project is None:
+            return
+        task = tasktypes.of_version(project.task_type)
+        offered = [str(option.value) for option in task.deciding.options]
+        held = Resolution.objects.filter(item__project=project, value=value)
+        # What cannot be printed may be nothing that a database looks for.
+        if not _is_of(value, task, offered) and not (value.isprintable() and held.exists()):
+            raise ValidationError(
+                f"Select a valid choice. {value} is not one of the available choices:"
+                f" {', '.join([UNRESOLVED, *offered])}."
+            )
 
     def resolved_as(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.unresolved() if value == UNRESOLVED else items.resolved_as(value)

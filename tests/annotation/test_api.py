@@ -8,7 +8,18 @@ from rest_framework.test import APIClient
 
 from annotation import queue
 from annotation.models import ApiToken, Item, Label, Membership, Project, Slot
-from tests.builders import TEXTS, Cast, cast, make_item, make_resolution, make_revision, say, take
+from tests.builders import (
+    TEXTS,
+    Cast,
+    cast,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    make_revision,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -228,11 +239,38 @@ def test_items_come_without_texts_and_one_with_all_its_revisions(people: Cast) -
     assert found["fields"] == {}
 
 
-@pytest.mark.parametrize("query", ["?category=none", "?flag=x", "?search=%00", "?limit=-1"])
+@pytest.mark.parametrize(
+    "query", ["?category=none", "?flag=x", "?search=%00", "?resolution=%00", "?limit=-1"]
+)
 def test_a_filter_that_makes_no_sense_is_never_a_fault_of_the_server(
     people: Cast, query: str
 ) -> None:
     assert Caller(people.researcher).get("items", query=query).status_code in {200, 400}
+
+
+def test_a_resolution_that_there_is_not_is_refused_as_an_unknown_category_is(
+    people: Cast,
+) -> None:
+    make_resolution(make_item(people.project, "a"), value="unclear")
+    caller = Caller(people.researcher)
+    for name in ("category", "resolution"):
+        refused = caller.get("items", query=f"?{name}=bogus")
+        assert refused.status_code == 400
+        assert "bogus is not one of the available choices" in refused.text
+    assert "none, valid" in refused.text
+    for value, count in (("none", 0), ("valid", 0), ("unclear", 1)):
+        answer = caller.get("items", query=f"?resolution={value}")
+        assert (answer.status_code, len(answer.json()["results"])) == (200, count)
+
+
+def test_where_people_rate_a_resolution_is_named_by_its_numbers() -> None:
+    project = make_project(task_type="rating")
+    make_resolution(make_item(project, "a"), value="3/-/2")
+    caller = Caller(make_member(project, role="researcher"))
+    for value, found in (("3/-/2", 1), ("1/1/1", 0)):
+        answer = caller.get("items", query=f"?resolution={value}")
+        assert (answer.status_code, len(answer.json()["results"])) == (200, found)
+    assert caller.get("items", query="?resolution=valid").status_code == 400
 
 
 def test_labels_are_listed_with_their_history_and_without_their_stage(people: Cast) -> None:

@@ -17,16 +17,22 @@ _STORED = Prepared(
 )
 
 
-def of(revision: Revision) -> diffing.Difference:
-    """What changed between the two texts that the project's task type compares."""
+def of(revision: Revision) -> diffing.Difference | None:
+    """What changed between the two texts that the project's task type compares; None where the
+    revision lacks one of them."""
     texts = _compared(revision)
+    if texts is None:
+        return None
     stored = _stored(revision)
     return diffing.from_json(stored.segments) if stored else _made(revision, *texts)
 
 
-def as_json(revision: Revision) -> dict[str, Any]:
+def as_json(revision: Revision) -> dict[str, Any] | None:
     """The same as plain data, as it is stored, with what can be said of the two texts."""
-    before, after = _compared(revision)
+    texts = _compared(revision)
+    if texts is None:
+        return None
+    before, after = texts
     stored = _stored(revision)
     if stored is None:
         _made(revision, before, after)
@@ -84,10 +90,8 @@ def complete(revisions: Any) -> Iterator[int]:
 
 def _new(revision: Revision) -> Diff | None:
     task = tasktypes.of_version(revision.item.project.task_type)
-    texts = [revision.texts.get(name) for name in task.diff or ()]
-    if len(texts) < 2 or not all(isinstance(text, str) for text in texts):
-        return None
-    return _row(revision, diffing.compare(*texts))
+    texts = _pair(revision, task.diff) if task.diff else None
+    return _row(revision, diffing.compare(*texts)) if texts else None
 
 
 def _row(revision: Revision, difference: diffing.Difference) -> Diff:
@@ -118,9 +122,13 @@ def _made(revision: Revision, before: str, after: str) -> diffing.Difference:
     return difference
 
 
-def _compared(revision: Revision) -> tuple[str, str]:
+def _compared(revision: Revision) -> tuple[str, str] | None:
     task = tasktypes.of_version(revision.item.project.task_type)
     if task.diff is None:
         raise ValueError(f"Task type {task.slug} compares no texts.")
-    before, after = task.diff
-    return revision.texts[before], revision.texts[after]
+    return _pair(revision, task.diff)
+
+
+def _pair(revision: Revision, names: tuple[str, str]) -> tuple[str, str] | None:
+    before, after = (revision.texts.get(name) for name in names)
+    return (before, after) if isinstance(before, str) and isinstance(after, str) else None

@@ -273,7 +273,8 @@ class ItemDetailSerializer(ItemSerializer):
 
 
 def difference_of(revision: Revision) -> Any:
-    """The revision's stored diff as JSON; None for a task that compares nothing."""
+    """The revision's stored diff as JSON; None for a task that compares nothing, and where a text
+    that it compares is lacking."""
     task = tasktypes.of_version(revision.item.project.task_type)
     return diffs.as_json(revision) if task.diff else None
 

@@ -48,6 +48,24 @@ def test_a_reply_stands_there_as_it_came(browser: Client, project: Project) -> N
         assert words in page
 
 
+def test_an_item_without_the_text_that_is_compared_is_shown_with_those_it_has(
+    browser: Client, project: Project
+) -> None:
+    [item] = make_items(project, 1)
+    texts = {name: text for name, text in item.revision().texts.items() if name != "perturbed"}
+    item.revisions.update(texts=texts, digest=texts_digest(texts))
+    for number, strategy in enumerate(("reference", "vanilla-score"), start=1):
+        run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), strategy)
+        runs.plan(run)
+        page = shown(browser, f"/projects/fbi/runs/{number}/items/{item.key}/")
+        assert "What was judged" in page
+        assert "Gold answer" in page
+        assert "Nothing was asked about this item" in page
+    assert "Gold answer" in shown(browser, f"/projects/fbi/items/{item.key}/")
+    said = browser.get(f"/api/v1/projects/fbi/items/{item.key}/")
+    assert (said.status_code, said.json()["diff"]) == (200, None)
+
+
 def test_a_hostile_reply_is_text(browser: Client, project: Project) -> None:
     answer(planned(project), HOSTILE)
     page = shown(browser)
